@@ -91,7 +91,7 @@ async def test_an_instance_of_a_living_host_is_not_taken_by_a_key_of_somebody_el
     job = await stage.job("restart", Manual(), target=PVP)
     await by_hand(stage, job)
     stranger = somebody(stage.workspace)
-    with pytest.raises(Conflict, match="online and speaks with a key of somebody else"):
+    with pytest.raises(Conflict, match="online with the key of another member"):
         await machine(stage.database, stranger, "h2", "pvp")
     assert len(await h1.claim()) == 1
     await h1.leave()

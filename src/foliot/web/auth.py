@@ -16,7 +16,7 @@ from fastapi.security.base import SecurityBase
 from foliot.domain.access import Permission
 from foliot.services.identity.authentication import Authenticator, Caller, require_permission
 from foliot.web.errors import Refused
-from foliot.web.rate_limits import Rates
+from foliot.web.rate_limits import RateLimits
 
 HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the first key in <data dir>/admin.key."
 
@@ -62,7 +62,7 @@ class Guard(SecurityBase):
                 hint=HINT,
                 headers={"WWW-Authenticate": challenge},
             )
-        rates: Rates = request.app.state.rates
+        rates: RateLimits = request.app.state.rates
         request.state.rate = rates.count(caller)
         require_permission(caller, self.permission, agents=self.agents)
         return replace(caller, address=address, request_id=request.state.request_id)
@@ -73,7 +73,7 @@ async def _entered(request: Request, presented: str, address: str | None) -> Cal
     about in any case: behind one address there may be many.
     """
     door: Authenticator = request.app.state.door
-    rates: Rates = request.app.state.rates
+    rates: RateLimits = request.app.state.rates
     if not door.knows(presented):
         rates.check_failures(address)
     caller = await door.enter(presented, request.headers.get("foliot-workspace"))

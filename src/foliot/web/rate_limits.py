@@ -26,7 +26,7 @@ class _Counted:
     said: str
 
 
-class Rates:
+class RateLimits:
     def __init__(self, failures_per_minute: int | None = None) -> None:
         """What keys and workspaces may comes with the caller; without a number for failures nobody counts those."""
         self._failures = (
@@ -68,7 +68,7 @@ class Rates:
         return self._buckets.get(counted.of) or full(counted.rate, at)
 
 
-def told(standing: Any) -> list[tuple[bytes, bytes]]:
+def rate_headers(standing: Any) -> list[tuple[bytes, bytes]]:
     """As headers, for a request that was counted."""
     if not isinstance(standing, RateState):
         return []

@@ -11,9 +11,9 @@ from foliot.domain.ids import JobId
 from foliot.services.jobs import agenda
 from foliot.services.jobs.agenda import AgendaFilter, preview_times
 from foliot.services.runs import explain, statistics
-from foliot.web.api.params import Db, HowMany, JobIdIn
+from foliot.web.api.params import Db, JobIdIn, TimeCount
 from foliot.web.auth import Viewer
-from foliot.web.mapping.definitions import schedule_of
+from foliot.web.mapping.definitions import schedule_from
 from foliot.web.mapping.jobs import schedule_out, times_out
 from foliot.web.mapping.reports import agenda_out, explanation_out, job_stats_out, stats_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -83,7 +83,7 @@ async def list_agenda(
 async def preview_schedule(
     schedule: Annotated[ScheduleIn, Body()],
     caller: Viewer,
-    n: HowMany = 5,
+    n: TimeCount = 5,
     after: Annotated[
         Moment | None,
         Query(description="Times later than this, as if the schedule were made then; now."),
@@ -92,7 +92,7 @@ async def preview_schedule(
     """Say a schedule in words and name its next times. Nothing is kept."""
     start = caller.at if after is None else after
     try:
-        read = schedule_of(schedule, start, caller.workspace.default_timezone)
+        read = schedule_from(schedule, start, caller.workspace.default_timezone)
     except Invalid as error:
         # The body is the schedule itself; in a job it stands under /schedule.
         error.pointer = (error.pointer or "").removeprefix("/schedule")
