@@ -24,7 +24,7 @@ WORDS = {
     "aclose": "close",
     "aread": "read",
     "asynchronous": "synchronous",
-    "async_nap": "nap",
+    "async_sleep": "sleep",
 }
 PREFIX = "Async"  # the twin of a class goes without it: AsyncClient, AsyncIterator
 

@@ -90,7 +90,7 @@ def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str
     if content is not None:
         file.write_text(content)
     code, said = refused(tmp_path, "--server", "https://127.0.0.1:9", "--ca", str(file))
-    assert (code, f"{file} has no certificates that can be read" in said) == (USAGE, True), said
+    assert (code, f"{file} has no readable certificates" in said) == (USAGE, True), said
 
 
 def test_an_address_without_its_scheme_is_told_as_one(tmp_path: Path) -> None:
