@@ -24,7 +24,7 @@ WORDS = {
     "aclose": "close",
     "aread": "read",
     "asynchronous": "synchronous",
-    "async_nap": "nap",
+    "async_sleep": "sleep",
 }
 PREFIX = "Async"  # the generated class has no prefix: AsyncClient, AsyncIterator
 

@@ -18,7 +18,7 @@ from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, Pri
 from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.handlers.dependencies import EgressPolicy
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.services.identity.installation import first_start
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import keys, members, workspaces
@@ -30,7 +30,7 @@ from foliot.testing.database import Databases, pool_url
 from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.web.rate_limits import Rates
+from foliot.web.rate_limits import RateLimits
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
@@ -129,8 +129,8 @@ async def founded(
     database: Database,
     *,
     stopping: bool = False,
-    door: Door | None = None,
-    rates: Rates | None = None,
+    door: Authenticator | None = None,
+    rates: RateLimits | None = None,
     vault: Vault | None = None,
 ) -> AsyncIterator[Town]:
     async def probe() -> Readiness:

@@ -22,7 +22,7 @@ from foliot.egress.client import (
 )
 from foliot.egress.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.url import InvalidTarget, read_target
-from foliot.services.messaging.courier import LEASE, Parcel
+from foliot.services.messaging.courier import LEASE, OutgoingMessage
 from foliot.wire.rooms import MessageSent, RoomNamed
 
 WITHIN = LEASE.total_seconds() / 2  # for the whole exchange, names and connections included
@@ -34,7 +34,7 @@ class WebhookChannel:
         self._egress = egress
         self._clock = clock or SystemClock()
 
-    async def send(self, parcel: Parcel) -> Came:
+    async def send(self, parcel: OutgoingMessage) -> Came:
         """Send once. Return every failure, without the path of the address, which often holds tokens."""
         try:
             outgoing = self._request(parcel)
@@ -56,7 +56,7 @@ class WebhookChannel:
     def close(self) -> None:
         self._egress.close()
 
-    def _request(self, parcel: Parcel) -> OutgoingRequest:
+    def _request(self, parcel: OutgoingMessage) -> OutgoingRequest:
         target = read_target(parcel.url)
         body = body_of(parcel)
         now, delivery_id = self._clock.now(), str(parcel.taken.id)
@@ -76,7 +76,7 @@ class WebhookChannel:
         return Answered(answer.status, message, retry_after(answer, self._clock.now()))
 
 
-def body_of(parcel: Parcel) -> bytes:
+def body_of(parcel: OutgoingMessage) -> bytes:
     """Return the body: the same bytes at every try, unless the room or the sender is renamed."""
     message = message_out(parcel.message)
     room = RoomNamed(id=parcel.message.room_id, key=parcel.room_key, name=parcel.room_name)

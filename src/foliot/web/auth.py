@@ -14,9 +14,9 @@ from fastapi.openapi.models import HTTPBearer
 from fastapi.security.base import SecurityBase
 
 from foliot.domain.access import Permission
-from foliot.services.identity.authentication import Caller, Door, admit
+from foliot.services.identity.authentication import Authenticator, Caller, require_permission
 from foliot.web.errors import Refused
-from foliot.web.rate_limits import Rates
+from foliot.web.rate_limits import RateLimits
 
 HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the first key in <data dir>/admin.key."
 
@@ -62,9 +62,9 @@ class Guard(SecurityBase):
                 hint=HINT,
                 headers={"WWW-Authenticate": challenge},
             )
-        rates: Rates = request.app.state.rates
+        rates: RateLimits = request.app.state.rates
         request.state.rate = rates.count(caller)
-        admit(caller, self.permission, agents=self.agents)
+        require_permission(caller, self.permission, agents=self.agents)
         return replace(caller, address=address, request_id=request.state.request_id)
 
 
@@ -72,8 +72,8 @@ async def _entered(request: Request, presented: str, address: str | None) -> Cal
     """Who keeps coming with wrong keys is turned away before the database is asked. A key that was valid before is asked
     about in any case: behind one address there may be many.
     """
-    door: Door = request.app.state.door
-    rates: Rates = request.app.state.rates
+    door: Authenticator = request.app.state.door
+    rates: RateLimits = request.app.state.rates
     if not door.knows(presented):
         rates.check_failures(address)
     caller = await door.enter(presented, request.headers.get("foliot-workspace"))

@@ -93,7 +93,7 @@ def problem(
     return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def unforeseen(request: Request) -> JSONResponse:
+def internal_error(request: Request) -> JSONResponse:
     """Nothing of the exception goes out; the request id leads to it in the log, where it is said with its trace."""
     detail = "Foliot failed at this; its log holds the reason under this request id."
     return problem(request, 500, "internal", detail)
@@ -144,7 +144,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     if any(each["type"] == "json_invalid" for each in found):
         return problem(request, 400, "malformed", "The body is not JSON.")
     told = field_problems(found[:MOST_TOLD])
-    return problem(request, 422, "invalid", summary(len(found)), errors=told)
+    return problem(request, 422, "invalid", summarize_errors(len(found)), errors=told)
 
 
 SENTENCES: Mapping[str, str] = {
@@ -178,7 +178,7 @@ def field_problems(errors: Iterable[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def summary(count: int) -> str:
+def summarize_errors(count: int) -> str:
     few = "1 field is not as it" if count == 1 else f"{count} fields are not as they"
     return f"{few} should be."
 

@@ -47,7 +47,7 @@ _OURS = secrets.token_bytes(32)
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
-async def once(
+async def run_once(
     request: Request, shape: Any, status: int, handle: Callable[[Request], Awaitable[Response]]
 ) -> Response:
     """`shape` and `status` are what the route answers with when all is well."""

@@ -18,13 +18,13 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from foliot.web.errors import refused, unforeseen
-from foliot.web.rate_limits import told
+from foliot.web.errors import internal_error, refused
+from foliot.web.rate_limits import rate_headers
 
 OPTIONS = "OPTIONS"
 
 
-class Addresses:
+class RouteMethods:
     """The paths of the app, each with all its methods."""
 
     def __init__(self, routes: Iterable[Any]) -> None:
@@ -49,7 +49,7 @@ class Addresses:
         return None if methods is None else ", ".join(sorted(methods | {OPTIONS}))
 
 
-class Methods:
+class MethodMiddleware:
     """Answers OPTIONS, and refuses what a path does not take."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -57,7 +57,7 @@ class Methods:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            addresses: Addresses = scope["app"].state.addresses
+            addresses: RouteMethods = scope["app"].state.addresses
             method, path = scope["method"], scope["path"]
             if method == OPTIONS and (allow := addresses.allowed(path)) is not None:
                 await Response(status_code=204, headers={"Allow": allow})(scope, receive, send)
@@ -78,7 +78,7 @@ HEADERS = (
 PROBES = frozenset({"/healthz", "/readyz"})  # asked every few seconds: worth a line only when debugging
 
 
-class Requests:
+class RequestMiddleware:
     """Pure ASGI, because a wrapper that buffers would hold back streams."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -98,7 +98,7 @@ class Requests:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                rate = told(scope["state"].get("rate"))
+                rate = rate_headers(scope["state"].get("rate"))
                 known = (b"x-request-id", request_id.encode())
                 given = {name for name, _ in message["headers"]}
                 added = [
@@ -114,7 +114,7 @@ class Requests:
             log.exception("request.failed", extra=facts)
             if status is not None:
                 raise  # half an answer is out: the server must cut the connection so that nobody takes it for whole
-            await unforeseen(Request(scope))(scope, receive, send_with_headers)
+            await internal_error(Request(scope))(scope, receive, send_with_headers)
         is_quiet = scope["path"] in PROBES or scope.get("foliot.internal", False)
         level = logging.DEBUG if is_quiet else logging.INFO
         took = round((perf_counter() - began) * 1000, 1)

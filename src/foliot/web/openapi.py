@@ -18,10 +18,10 @@ routes = APIRouter(route_class=GuardedRoute)
 
 @routes.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request, caller: Viewer) -> JSONResponse:
-    return JSONResponse(described(request.app))
+    return JSONResponse(describe_api(request.app))
 
 
-def described(app: Any) -> dict[str, Any]:
+def describe_api(app: Any) -> dict[str, Any]:
     """FastAPI's description, with the permission that each operation needs, the key that every POST takes and where its answer leads."""
     schema: dict[str, Any] = app.openapi()
     for route in iter_route_contexts(app.routes):
@@ -34,7 +34,7 @@ def described(app: Any) -> dict[str, Any]:
                     parameter["schema"] = _without_null(parameter["schema"])
                 if method == "POST":
                     operation["parameters"] = _with_key(operation.get("parameters", []))
-    link(schema)
+    add_links(schema)
     return schema
 
 
@@ -66,7 +66,7 @@ PRODUCES = {
 }
 
 
-def link(schema: dict[str, Any]) -> None:
+def add_links(schema: dict[str, Any]) -> None:
     """Adds `links` to the answers of the description, in place."""
     takers: dict[str, list[str]] = {}
     for path, operation in _operations(schema):

@@ -36,7 +36,7 @@ _PARTS = re.compile(rf"{_TAG.pattern}|[^,\s]+")
 _REVISION = re.compile(r'"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"')
 
 
-def seen_revision(if_match: str | None, current: int) -> int | None:
+def read_if_match(if_match: str | None, current: int) -> int | None:
     """The revision that the caller goes by, of what is at `current` now; None where any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
@@ -55,7 +55,7 @@ def seen_revision(if_match: str | None, current: int) -> int | None:
     return current if current in named else named[0]
 
 
-def is_known(if_none_match: str | None, record: StoredJob) -> bool:
+def matches_etag(if_none_match: str | None, record: StoredJob) -> bool:
     """Whether the caller has this very state of it already."""
     if if_none_match is None:
         return False
@@ -70,7 +70,7 @@ async def check_if_match(request: Request) -> None:
         return
     db, caller, job_id = request.app.state.database, request.state.caller, JobId(found)
     request.state.seen_revision = await require_revision(
-        db, caller.scope, job_id, lambda current: seen_revision(if_match, current)
+        db, caller.scope, job_id, lambda current: read_if_match(if_match, current)
     )
 
 
@@ -91,4 +91,4 @@ def _seen(request: Request, if_match: IfMatch = None) -> int | None:  # named he
     return seen
 
 
-Seen = Annotated[int | None, Depends(_seen)]  # the revision of the job that the caller goes by
+ExpectedRevision = Annotated[int | None, Depends(_seen)]  # the revision of the job that the caller goes by

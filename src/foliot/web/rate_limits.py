@@ -11,7 +11,7 @@ from typing import Any
 
 from foliot.clock import monotonic
 from foliot.domain.access import Permission
-from foliot.domain.rates import Bucket, Rate, Standing, full, peek, take
+from foliot.domain.rates import Bucket, Rate, RateState, full, peek, take
 from foliot.services.identity.authentication import Caller
 from foliot.web.errors import Refused
 
@@ -26,7 +26,7 @@ class _Counted:
     said: str
 
 
-class Rates:
+class RateLimits:
     def __init__(self, failures_per_minute: int | None = None) -> None:
         """What keys and workspaces may comes with the caller; without a number for failures nobody counts those."""
         self._failures = (
@@ -34,7 +34,7 @@ class Rates:
         )
         self._buckets: OrderedDict[tuple[str, object], Bucket] = OrderedDict()
 
-    def count(self, caller: Caller) -> Standing | None:
+    def count(self, caller: Caller) -> RateState | None:
         """One more request. Refused when the bucket of its key or of its workspace is empty; else the emptier one's standing."""
         counted = list(_buckets_of(caller))
         at = monotonic()
@@ -57,7 +57,7 @@ class Rates:
         if self._failures is not None:
             self._take(_Counted(("address", address), self._failures, ""), monotonic())
 
-    def _take(self, counted: _Counted, at: float) -> Standing:
+    def _take(self, counted: _Counted, at: float) -> RateState:
         self._buckets[counted.of], standing = take(self._bucket(counted, at), counted.rate, at)
         self._buckets.move_to_end(counted.of)
         if len(self._buckets) > MOST:
@@ -68,9 +68,9 @@ class Rates:
         return self._buckets.get(counted.of) or full(counted.rate, at)
 
 
-def told(standing: Any) -> list[tuple[bytes, bytes]]:
+def rate_headers(standing: Any) -> list[tuple[bytes, bytes]]:
     """As headers, for a request that was counted."""
-    if not isinstance(standing, Standing):
+    if not isinstance(standing, RateState):
         return []
     return [(name.lower().encode(), value.encode()) for name, value in _headers(standing).items()]
 
@@ -87,7 +87,7 @@ def _buckets_of(caller: Caller) -> list[_Counted]:
     return found
 
 
-def _headers(standing: Standing) -> dict[str, str]:
+def _headers(standing: RateState) -> dict[str, str]:
     return {
         "RateLimit-Limit": str(standing.limit),
         "RateLimit-Remaining": str(standing.remaining),
@@ -95,6 +95,6 @@ def _headers(standing: Standing) -> dict[str, str]:
     }
 
 
-def _refused(said: str, standing: Standing) -> Refused:
+def _refused(said: str, standing: RateState) -> Refused:
     headers = {"Retry-After": str(standing.retry_after), **_headers(standing)}
     return Refused(429, said, hint="Wait as Retry-After says, then go on more slowly.", headers=headers)

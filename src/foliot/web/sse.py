@@ -21,7 +21,7 @@ from starlette.types import Send
 from foliot.clock import monotonic
 from foliot.domain.access import Permission
 from foliot.domain.errors import FoliotError, Invalid, Unavailable
-from foliot.services.identity.authentication import Caller, Door
+from foliot.services.identity.authentication import Authenticator, Caller
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class EventStream(StreamingResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def streamed(description: str) -> dict[int | str, dict[str, Any]]:
+def stream_response(description: str) -> dict[int | str, dict[str, Any]]:
     """How a route that may answer with a stream describes its answer."""
     content = {EventStream.media_type: {"schema": {"type": "string"}}}
     return {200: {"content": content, "description": description}}
@@ -61,7 +61,7 @@ def wants_stream(request: Request, *, follow: bool) -> bool:
     return follow or EventStream.media_type in request.headers.get("accept", "")
 
 
-def place_after(text: str | None, most: int, hint: str) -> int:
+def read_position(text: str | None, most: int, hint: str) -> int:
     """The number of what was read last, as a cursor or a Last-Event-ID gives it; without one, from the beginning."""
     if text is None:
         return 0
@@ -80,7 +80,7 @@ def heartbeat(id: str | None = None) -> str:  # noqa: A002
     return ": still here\n" + (f"id: {id}\n" if id else "") + "\n"
 
 
-class Line:
+class StreamConnection:
     """The line to one reader, and whether it still may be used."""
 
     def __init__(self, request: Request, caller: Caller, permission: Permission = Permission.VIEWER) -> None:
@@ -134,7 +134,7 @@ class Line:
 
     async def _may_listen(self) -> bool:
         headers = self._request.headers
-        door: Door = self._request.app.state.door
+        door: Authenticator = self._request.app.state.door
         presented = headers.get("authorization", "").partition(" ")[2].strip()
         try:
             found = await door.enter(presented, headers.get("foliot-workspace"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Bell:
+class WorkSignal:
     """Take the mark first, then look for work, then wait by the mark: a ring in between is not lost."""
 
     def __init__(self) -> None:

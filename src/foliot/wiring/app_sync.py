@@ -23,19 +23,19 @@ from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.sdk import errors as sdk
 from foliot.sdk.app.application import Foliot
-from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.app.options import AppDefinitionError
 from foliot.sdk.asynchronous.sync import sync
 from foliot.sdk.sync.entries import app_entries
-from foliot.sdk.sync.result import Synced
+from foliot.sdk.sync.plan import SyncResult
 from foliot.services import Database
 from foliot.services.identity import workspaces
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
 from foliot.services.jobs.jobs import JobDraft
-from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_from, schedule_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import replaced
+from foliot.web.mapping.job_patch import replace_fields
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.schedules import ScheduleIn
@@ -73,10 +73,10 @@ class JobSync:
             found |= {each.id: each.calendar.name for each in page.items}
         return found
 
-    async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def resolve_schedule(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         read = _SCHEDULE.validate_python(dict(schedule))
         try:
-            whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
+            whole = schedule_from(read, SystemClock().now(), self.workspace.default_timezone)
         except FoliotError as error:
             raise _client_error(error) from error
         return schedule_out(whole).model_dump(mode="json")
@@ -94,7 +94,7 @@ class JobSync:
                     reach=self.reach,
                     workspace=self.workspace.slug,
                 )
-                return definition_of(wanted, ground)
+                return definition_from(wanted, ground)
 
             scope = Scope(self.workspace.id, self.by)
             made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
@@ -109,7 +109,7 @@ class JobSync:
         async def define(draft: JobDraft) -> Definition:
             assert draft.before is not None
             was = draft.before.definition
-            written = replaced(job_out(draft.before), wanted)
+            written = replace_fields(job_out(draft.before), wanted)
             ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
@@ -120,7 +120,7 @@ class JobSync:
                 self.reach,
                 self.workspace.slug,
             )
-            return definition_of(written.job, ground)
+            return definition_from(written.job, ground)
 
         scope = Scope(self.workspace.id, self.by, expected_revision=job.revision)
         try:
@@ -164,7 +164,7 @@ def load_app(address: str) -> Foliot:
         raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
     try:
         found = getattr(import_module(module), name, None)
-    except Misdefined as error:
+    except AppDefinitionError as error:
         raise Invalid(f"{address} cannot be loaded: {error.message}", hint=error.hint) from error
     except Exception as error:
         raise Invalid(
@@ -178,11 +178,13 @@ def load_app(address: str) -> Foliot:
     return found
 
 
-async def sync_app(database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY) -> Synced:
+async def sync_app(
+    database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY
+) -> SyncResult:
     """Update the stored jobs to match the app. Several workers may do so at once."""
     try:
         entries = app_entries(app)
-    except Misdefined as error:
+    except AppDefinitionError as error:
         raise Invalid(error.message, hint=error.hint) from error
     workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
     try:

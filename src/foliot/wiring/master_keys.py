@@ -12,7 +12,7 @@ from foliot.domain.errors import Invalid
 from foliot.embedded.failures import cannot_write
 from foliot.embedded.files import sync_folder
 from foliot.embedded.locks import make_data_dir
-from foliot.services.secrets.vault import Given, MasterKey, Source, Vault, read_keys
+from foliot.services.secrets.vault import FixedKeys, KeySource, MasterKey, Vault, read_keys
 from foliot.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def given_keys(settings: Settings) -> tuple[str, ...]:
 
 def vault_of(texts: Sequence[str], data_dir: Path) -> Vault:
     """Return a vault with these keys or, without any, with those of the file."""
-    source: Source = KeyFile(data_dir / FILE)
+    source: KeySource = KeyFile(data_dir / FILE)
     if texts:
-        source = Given([key for text in texts for key in read_keys(text, "FOLIOT_MASTER_KEY")])
+        source = FixedKeys([key for text in texts for key in read_keys(text, "FOLIOT_MASTER_KEY")])
     return Vault(source)

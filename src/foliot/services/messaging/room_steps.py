@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.domain.access import Scope
-from foliot.domain.delivery import Kind
+from foliot.domain.delivery import DeliveryKind
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import JobId, PrincipalId, RoomId
 from foliot.domain.quotas import Quotas, check_messages, check_rooms
@@ -77,5 +77,5 @@ async def queue_delivery(tx: Tx, message: Message) -> bool:
     found = await webhooks.lock(tx, message.room_id)
     if found is None or found.stopped_at is not None:
         return False
-    await outbox.put(tx, Kind.ROOM_MESSAGE, message.room_id, message.seq, found.hook.receiver)
+    await outbox.put(tx, DeliveryKind.ROOM_MESSAGE, message.room_id, message.seq, found.hook.receiver)
     return True

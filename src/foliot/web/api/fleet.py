@@ -10,7 +10,7 @@ from foliot.domain.errors import NotFound
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_types
 from foliot.services.workers import overview
-from foliot.web.api.params import Db, Tell
+from foliot.web.api.params import Announcer, Db
 from foliot.web.auth import Admin, Viewer
 from foliot.web.mapping.fleet import job_types_out, queue_out, worker_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -48,7 +48,7 @@ async def list_jobjob_types_out(caller: Viewer, db: Db) -> JobTypesOut:
 
 @routes.put("/job-types/{job_type}", responses={**NOT_FOUND, **WITH_BODY})
 async def switch_job_type(
-    job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db, tell: Tell
+    job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db, tell: Announcer
 ) -> JobTypeOut:
     """Switch a type off for this workspace, or on again. Off, nothing of its jobs starts: planned times and runs that another job would
     trigger are recorded as skipped with the reason `type_disabled`, running one by hand is refused, and runs that are ready or are to be
@@ -57,7 +57,7 @@ async def switch_job_type(
     workspace_id = caller.workspace_id
     if not any(each.name == job_type for each in job_types_out(await job_types.look(db, workspace_id))):
         raise NotFound("There is no such job type.", hint="GET /job-types lists them.")
-    await job_types.switch(db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason)
+    await job_types.set_type_enabled(db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason)
     if asked.enabled:
         tell(Hint.READY)
     return next(

@@ -14,7 +14,7 @@ from foliot.services.scheduling import freeze_search, freezes
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedOperator, Viewer
-from foliot.web.mapping.calendars import freeze_of, freeze_out, freeze_preview_out
+from foliot.web.mapping.calendars import freeze_from, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
@@ -39,7 +39,7 @@ async def turn_freeze_on(
     if write.dry_run:
         write.response.status_code = 200
         return await preview_freeze(freeze, caller, db)
-    freeze_id = await freezes.turn_on(db, caller.scope, freeze_of(freeze))
+    freeze_id = await freezes.turn_on(db, caller.scope, freeze_from(freeze))
     write.announce(Hint.CANCELS)
     write.set_location(f"freezes/{freeze_id}")
     seen = await freeze_search.one(db, caller.scope, freeze_id)
@@ -49,7 +49,7 @@ async def turn_freeze_on(
 @routes.post("/freezes/preview", responses=WITH_BODY)
 async def preview_freeze(freeze: FreezeIn, caller: SharedOperator, db: Db) -> FreezePreviewOut:
     """What such a freeze would hold. Nothing is kept."""
-    return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_of(freeze)))
+    return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_from(freeze)))
 
 
 @routes.get("/freezes")

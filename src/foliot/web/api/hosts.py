@@ -12,10 +12,10 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.workers import hosts
 from foliot.services.workers.hosts import Host
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Announcer, Cursor, Db, Limit, PathId, id_of
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.mapping.fleet import host_out, instance_out
-from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.preconditions import IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.fleet import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
 from foliot.wire.shape import Page
@@ -55,7 +55,7 @@ async def change_host(
     change: HostChange,
     caller: SharedEditor,
     db: Db,
-    tell: Tell,
+    tell: Announcer,
     response: Response,
     if_match: IfMatch = None,
 ) -> HostOut:
@@ -94,7 +94,7 @@ async def change_instance(
     change: InstanceChange,
     caller: SharedEditor,
     db: Db,
-    tell: Tell,
+    tell: Announcer,
 ) -> InstanceOut:
     """Give it other labels, or move it to another host: the runs that wait for it go along."""
     changed = await hosts.change_instance(
@@ -132,4 +132,4 @@ async def _seen(db: Database, caller: Caller, host_id: HostId, if_match: str | N
     """The revision that the caller goes by; the verb looks under its lock whether the host is still at it."""
     if if_match is None:
         return None
-    return seen_revision(if_match, (await hosts.get(db, caller.scope, host_id)).row.revision)
+    return read_if_match(if_match, (await hosts.get(db, caller.scope, host_id)).row.revision)

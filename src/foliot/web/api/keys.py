@@ -30,9 +30,9 @@ MadeToo = Annotated[
 async def create_key(key: KeyIn, caller: Viewer, write: Writing) -> MadeKeyOut | KeyDryRunOut:
     """Make a key for yourself or, as an administrator, for a member. Its secret is in this answer and nowhere else."""
     principal = None if key.principal is None else PrincipalId(key.principal)
-    wanted = keys.NewKey(key.name.strip(), principal, key.scopes, key.expires_at)
+    wanted = keys.KeyRequest(key.name.strip(), principal, key.scopes, key.expires_at)
 
-    def answer(made: keys.MadeKey) -> MadeKeyOut:
+    def answer(made: keys.CreatedKey) -> MadeKeyOut:
         write.set_location(f"keys/{made.key.id}")
         write.response.headers["Cache-Control"] = "no-store"
         return made_key_out(made)
@@ -71,7 +71,7 @@ async def get_key(key_id: KeyIdIn, caller: Viewer, db: Db) -> KeyOut:
 @routes.patch("/keys/{key_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_key(key_id: KeyIdIn, key: KeyPatch, caller: Viewer, write: Writing) -> KeyOut | KeyDryRunOut:
     """Change the name, bring the end forward or remove scopes: a key is only ever narrowed."""
-    wanted = keys.Changes(
+    wanted = keys.KeyChanges(
         key.name and key.name.strip(), key.scopes, key.expires_at, "expires_at" in key.model_fields_set
     )
     return await _scoped(write).apply_or_preview(

@@ -9,7 +9,7 @@ from fastapi import Query, Response
 from foliot.domain.access import Permission
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller, admit
+from foliot.services.identity.authentication import Caller, require_permission
 from foliot.services.workers import limits
 from foliot.web.api.params import Db
 from foliot.web.api.writes import Writing, dry_run_response
@@ -64,5 +64,5 @@ async def remove_limit(caller: SharedEditor, write: Writing, key: KeyIn = None) 
 def _checked(caller: Caller, key: str | None) -> str:
     """Return the key to store. Only administrators limit the whole workspace."""
     if key is None:
-        admit(caller, Permission.ADMIN)
+        require_permission(caller, Permission.ADMIN)
     return key or limits.WHOLE

@@ -72,7 +72,7 @@ async def change_member(
     member_id: MemberIdIn, member: MemberPatch, caller: Admin, write: Writing
 ) -> MemberOut | MemberDryRunOut:
     """Change name, address, role, or whether it is active. Its keys follow within seconds; deactivating revokes them."""
-    wanted = members.Changes(
+    wanted = members.MemberChanges(
         name=member.name and member.name.strip(),
         role=None if member.role is None else MemberRole(member.role),
         is_active=member.active,

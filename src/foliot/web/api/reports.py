@@ -9,11 +9,11 @@ from fastapi import Body, Query
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.services.jobs import agenda
-from foliot.services.jobs.agenda import AgendaFilter, previewed
+from foliot.services.jobs.agenda import AgendaFilter, preview_times
 from foliot.services.runs import explain, statistics
-from foliot.web.api.params import Db, HowMany, JobIdIn
+from foliot.web.api.params import Db, JobIdIn, TimeCount
 from foliot.web.auth import Viewer
-from foliot.web.mapping.definitions import schedule_of
+from foliot.web.mapping.definitions import schedule_from
 from foliot.web.mapping.jobs import schedule_out, times_out
 from foliot.web.mapping.reports import agenda_out, explanation_out, job_stats_out, stats_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -76,14 +76,14 @@ async def list_agenda(
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
-    return agenda_out(await agenda.plans(db, caller.scope, wanted, start=start, end=end))
+    return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
 
 
 @routes.post("/preview", tags=["preview"], responses=WITH_BODY)
 async def preview_schedule(
     schedule: Annotated[ScheduleIn, Body()],
     caller: Viewer,
-    n: HowMany = 5,
+    n: TimeCount = 5,
     after: Annotated[
         Moment | None,
         Query(description="Times later than this, as if the schedule were made then; now."),
@@ -92,12 +92,12 @@ async def preview_schedule(
     """Say a schedule in words and name its next times. Nothing is kept."""
     start = caller.at if after is None else after
     try:
-        read = schedule_of(schedule, start, caller.workspace.default_timezone)
+        read = schedule_from(schedule, start, caller.workspace.default_timezone)
     except Invalid as error:
         # The body is the schedule itself; in a job it stands under /schedule.
         error.pointer = (error.pointer or "").removeprefix("/schedule")
         raise
-    found = previewed(read, start, n)
+    found = preview_times(read, start, n)
     shown = schedule_out(read)
     return PreviewOut(
         words=shown.words,

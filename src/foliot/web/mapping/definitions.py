@@ -26,6 +26,7 @@ from foliot.domain.policy import (
     RetentionMode,
     Retry,
 )
+from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
     DayMatch,
@@ -42,9 +43,8 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.parse import Reading, read_schedule, settled
-from foliot.domain.target import Target, TargetKind
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
-from foliot.web.errors import summary
+from foliot.web.errors import summarize_errors
 from foliot.web.mapping.handler_config import check_config
 from foliot.wire import jobs as wire
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, ScheduleIn, WordsIn
@@ -88,9 +88,9 @@ class DefinitionContext:
     workspace: str = ""  # its slug
 
 
-def definition_of(job: wire.JobIn, context: DefinitionContext) -> Definition:
+def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
     now, before = context.now, context.before
-    faults = Faults()
+    faults = FieldErrors()
     schedule = faults.take(lambda: _schedule(job.schedule, context))
     retry = faults.take(lambda: _retry(job.retry))
     overlap = faults.take(lambda: Overlap(OverlapRule(job.overlap), job.max_queued))
@@ -146,10 +146,10 @@ def definition_of(job: wire.JobIn, context: DefinitionContext) -> Definition:
 def _schedule(given: ScheduleIn, context: DefinitionContext) -> Schedule:
     if context.keeps_schedule and context.before is not None:
         return context.before.spec.schedule
-    return schedule_of(given, context.now, context.timezone)
+    return schedule_from(given, context.now, context.timezone)
 
 
-def schedule_of(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
+def schedule_from(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
     """Checked, anchored at `now`, and sure to fire some day."""
     zone = given.timezone or timezone
     match given:
@@ -180,7 +180,7 @@ def schedule_of(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
     return schedule
 
 
-class Faults:
+class FieldErrors:
     """Gathers refusals instead of stopping at the first."""
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ class Faults:
     def tell(self) -> NoReturn:
         if len(self.found) == 1:
             raise self.found[0]
-        raise Invalid(summary(len(self.found)), parts=tuple(self.found))
+        raise Invalid(summarize_errors(len(self.found)), parts=tuple(self.found))
 
 
 def _read(given: WordsIn, zone: str, now: datetime) -> Schedule:

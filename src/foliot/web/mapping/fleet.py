@@ -14,7 +14,7 @@ from foliot.wire.fleet import BoundJob, HostOut, InstanceOut, JobTypeOut, LimitO
 WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 
 
-def job_types_out(seen: job_types.Seen) -> list[JobTypeOut]:
+def job_types_out(seen: job_types.JobTypesOverview) -> list[JobTypeOut]:
     """In the order of their names. Of what is installed here, this server speaks itself."""
     here = registry.describe_types()
     found = []

@@ -1,4 +1,7 @@
-"""Is this the configuration that a handler of this type takes? A type that is not known here may be known to a worker elsewhere."""
+"""Is this the configuration that a handler of this type takes? A type that is not known here may be known to a worker elsewhere.
+
+Why: docs/decisions/307-job-type-schemas.md
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
-from foliot.web.mapping.definitions import Faults
+from foliot.web.mapping.definitions import FieldErrors
 from foliot.wire.jobs import JobIn, JobOut
 
 WRITABLE = frozenset(JobIn.model_fields) - {"enabled"}
@@ -34,21 +34,21 @@ HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PatchedJob:
     """The job as it is to be; and whether its schedule is the one it has."""
 
     job: JobIn
     keeps_schedule: bool
 
 
-def replaced(current: JobOut, given: Mapping[str, Any]) -> Written:
+def replace_fields(current: JobOut, given: Mapping[str, Any]) -> PatchedJob:
     """PUT: what is left out is its default."""
     now = current.model_dump(mode="json")
     _refuse_read_only(now, {name: value for name, value in given.items() if name not in MOVING})
     return _written(now, {name: value for name, value in given.items() if name not in READ_ONLY})
 
 
-def patched(current: JobOut, patch: Mapping[str, Any]) -> Written:
+def merge_patch(current: JobOut, patch: Mapping[str, Any]) -> PatchedJob:
     """PATCH: what is left out stays; null takes a field away, which leaves its default."""
     now = current.model_dump(mode="json")
     _refuse_read_only(now, {name: value for name, value in patch.items() if name != "warnings"})
@@ -63,7 +63,7 @@ def patched(current: JobOut, patch: Mapping[str, Any]) -> Written:
 
 def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     is_so = {**now, "enabled": now["status"] != "disabled"}
-    faults = Faults()
+    faults = FieldErrors()
     if (
         type(given.get("revision", 0)) is not int
     ):  # it says what its author has seen: not to be passed over, nor true for 1
@@ -97,7 +97,7 @@ def _patched_schedule(now: Mapping[str, Any], patch: Any) -> Any:
     return _merged(now, patch)
 
 
-def _written(now: Mapping[str, Any], fields: dict[str, Any]) -> Written:
+def _written(now: Mapping[str, Any], fields: dict[str, Any]) -> PatchedJob:
     fields.pop("enabled", None)
     schedule = fields.get("schedule")
     keeps_schedule = schedule == now["schedule"]
@@ -109,7 +109,7 @@ def _written(now: Mapping[str, Any], fields: dict[str, Any]) -> Written:
         # The old sentence came along with new fields: it spoke of the old ones.
         fields = {**fields, "schedule": {name: schedule[name] for name in schedule if name != "words"}}
     try:
-        return Written(JobIn.model_validate(fields), keeps_schedule)
+        return PatchedJob(JobIn.model_validate(fields), keeps_schedule)
     except ValidationError as error:
         found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
         raise RequestValidationError(found) from None

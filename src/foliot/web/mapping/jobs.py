@@ -11,8 +11,7 @@ from foliot.domain.artifacts import Artifact
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
-from foliot.domain.progress import Progress
-from foliot.domain.run import RunError
+from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
     Interval,
@@ -26,11 +25,10 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.notes import dst_note
-from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
-from foliot.services.jobs.revisions import Change
+from foliot.services.jobs.revisions import RevisionChange
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
-from foliot.services.runs.run_control import SkipNext
+from foliot.services.runs.run_control import SkippedTimes
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
@@ -75,7 +73,7 @@ def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
     )
 
 
-def revision_out(change: Change) -> RevisionOut:
+def revision_out(change: RevisionChange) -> RevisionOut:
     revision = change.revision
     definition = definition_out(revision.definition)
     changes = []
@@ -147,7 +145,7 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
     ]
 
 
-def skip_next_out(job: StoredJob, skipped: SkipNext, *, dry_run: bool) -> wire.SkipNextOut:
+def skip_next_out(job: StoredJob, skipped: SkippedTimes, *, dry_run: bool) -> wire.SkipNextOut:
     return wire.SkipNextOut(
         dry_run=dry_run,
         count=len(skipped.times),
