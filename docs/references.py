@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
-from typer.testing import CliRunner
 
 from docs import api_reference
 from foliot.cli.main import app
@@ -75,18 +74,21 @@ def shown(default: object) -> str:
 def cli() -> str:
     """The help of each command, as the terminal shows it."""
     lines = ["# Commands", MADE, ""]
-    for words in commands(typer.main.get_command(app)):
-        shown = CliRunner().invoke(app, [*words, "--help"], prog_name="foliot", terminal_width=100)
-        lines += [f"## {' '.join(('foliot', *words))}", "```", shown.stdout.strip(), "```", ""]
+    for path, text in helps(typer.main.get_command(app), "foliot"):
+        lines += [f"## {path}", "```", text.strip(), "```", ""]
     lines += ["## Exit codes", "", "| code | means |", "|---|---|"]
     lines += [f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items()]
     return "\n".join([*lines, ""])
 
 
-def commands(command: Any, *words: str) -> Iterator[tuple[str, ...]]:
-    yield words
-    for name, child in getattr(command, "commands", {}).items():
-        yield from commands(child, *words, name)
+def helps(command: Any, name: str, parent: Any = None) -> Iterator[tuple[str, str]]:
+    """Name and help of the command and of all below it."""
+    context = command.context_class(
+        command, parent=parent, info_name=name, terminal_width=100, **command.context_settings
+    )
+    yield context.command_path, command.get_help(context)
+    for child_name, child in getattr(command, "commands", {}).items():
+        yield from helps(child, child_name, context)
 
 
 def errors() -> str:

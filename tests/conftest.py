@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,10 +16,11 @@ from psycopg.sql import SQL, Identifier
 
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.testing.database import LOGIN, Databases, databases, memory_folder, pool_url
+from foliot.testing.database import LOGIN, Databases, databases, pool_url
 from tests.database_pool import DatabasePool, PooledDatabase, cheap_secret
 from tests.examples import examples
 from tests.fork_server import end_server
+from tests.temporary import temporary_folder
 
 LONGEST = ("test_simulation.py", "test_described.py")
 # In CI the examples are the same each time: a discovery that has nothing to do with a change does not stop it.
@@ -40,11 +40,8 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """Unlike pytest's own, reachable for the user that PostgreSQL runs as, and gone after the test."""
-    with tempfile.TemporaryDirectory(
-        prefix="foliot-test-", dir=memory_folder(), ignore_cleanup_errors=True
-    ) as folder:
-        Path(folder).chmod(0o711)
-        yield Path(folder).resolve()
+    with temporary_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The only room that reads time. Everyone else is handed an instant, or asks a `Clock`."""
+"""The only module that reads the time. All others get an instant, or a `Clock`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """This instant, aware, in UTC."""
+        """Return the current instant, aware, in UTC."""
         ...
 
 
@@ -19,10 +19,10 @@ class SystemClock:
 
 
 def monotonic() -> float:
-    """Seconds that never go back: for measuring waits, never for naming an instant."""
+    """Return seconds that never go back: to measure waits, never to name an instant."""
     return time.monotonic()
 
 
 def pause(seconds: float) -> None:
-    """Hold this thread. Only for code that has nothing to wait on but time itself."""
+    """Block this thread. Only for code that waits for nothing but time."""
     time.sleep(seconds)

@@ -111,8 +111,8 @@ async def test_a_name_that_means_nothing_is_told_before_anything_is_done(ask: As
     )
     done = await ask("apply", "-f", str(path))
     assert done.code == 2
-    assert 'there is no single job called "nobody"' in done.err
-    assert 'there is no calendar called "none"' in done.err
+    assert 'no unique job "nobody"' in done.err
+    assert 'calendar not found: "none"' in done.err
 
 
 def test_all_that_is_wrong_with_a_file_is_told_at_once() -> None:

@@ -18,7 +18,7 @@ from foliot.cli.runs import RunStatusChoice, run_table
 from foliot.cli.tables import Column, Table, render
 from foliot.cli.times import format_duration, local_time, parse_time, relative_short
 from foliot.domain.errors import Invalid
-from foliot.sdk.sync.plan import Change
+from foliot.sdk.sync.plan import FieldChange
 from foliot.wire.audit import EventOut
 from foliot.wire.jobs import JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
@@ -183,9 +183,9 @@ def test_numbers_have_separators_and_one_is_not_several() -> None:
 
 def test_a_change_shows_old_and_new_and_not_what_follows_from_it() -> None:
     changes = [
-        Change("/schedule/every", "5s", "7s"),
-        Change("/schedule/anchor", "x", "y"),
-        Change("/schedule/words", "x", "y"),
+        FieldChange("/schedule/every", "5s", "7s"),
+        FieldChange("/schedule/anchor", "x", "y"),
+        FieldChange("/schedule/words", "x", "y"),
     ]
     assert render(change_table(changes), 80) == "  /schedule/every  5s  ->  7s"
 

@@ -102,6 +102,19 @@ def anchors(paper: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings)
 
 
+def test_every_path_of_code_that_a_paper_names_exists() -> None:
+    packages = {path.name for path in (ROOT / "src" / "foliot").iterdir()}
+    folders = {"src", "tests", "docs", "bench", "examples", "tools"}
+    missing = [
+        f"{paper.relative_to(ROOT)} -> {named}"
+        for paper in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+        for named in re.findall(r"`([\w-]+/[\w./-]*)`", paper.read_text())
+        if (top := named.partition("/")[0]) in packages | folders and not named.startswith("bench/results/")
+        if not ((ROOT if top in folders else ROOT / "src" / "foliot") / named).exists()
+    ]
+    assert missing == []
+
+
 def test_no_file_points_at_one_machine_or_index() -> None:
     here = re.compile("|".join([r"/(?:home|Users|root)/\w", "/work" + "/", "pypi" + r"\.org", r"index-url"]))
     found = []
@@ -119,3 +132,18 @@ def test_no_file_points_at_one_machine_or_index() -> None:
 def test_the_lock_names_versions_and_hashes_but_no_address() -> None:
     assert "://" not in (ROOT / "requirements.lock").read_text()
     assert "--hash=sha256:" in (ROOT / "requirements.lock").read_text()
+
+
+def test_the_architecture_names_files_and_tables_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    packages = "domain|storage|services|engine|worker|handlers|channels|egress|web|wire|sdk|cli|wiring|settings|tools|tests"
+    named = set(re.findall(rf"(?<![\w/])((?:{packages})/[\w/]+\.(?:py|sql|toml))", text))
+    assert len(named) > 30
+    assert [
+        path
+        for path in sorted(named)
+        if not ((ROOT / path).exists() or (ROOT / "src/foliot" / path).exists())
+    ] == []
+    migrations = (ROOT / "src/foliot/storage/migrations").glob("*.sql")
+    tables = {table for file in migrations for table in re.findall(r"CREATE TABLE (\w+)", file.read_text())}
+    assert tables <= set(re.findall(r"`(\w+)`", text)), "a table that the page does not list"

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from foliot.domain.agenda import Agenda, Ahead, Fate, agenda
+from foliot.domain.agenda import Agenda, AgendaJob, Fate, agenda
 from foliot.domain.freeze import Freeze, FreezePolicy
 from foliot.domain.ids import FreezeId
 from foliot.domain.schedule import (
@@ -31,13 +31,15 @@ HOUR, DAY, MINUTE = timedelta(hours=1), timedelta(days=1), timedelta(minutes=1)
 MIDNIGHT = at("00:00")
 
 
-def ahead(schedule: Any, number: int = 1, *, cursor: Any = None, timetable: Any = None, **rest: Any) -> Ahead:
+def ahead(
+    schedule: Any, number: int = 1, *, cursor: Any = None, timetable: Any = None, **rest: Any
+) -> AgendaJob:
     cursor = cursor or MIDNIGHT - timedelta(microseconds=1)
     table = timetable or Timetable(schedule, seed=str(job_id(number)))
     following = planned_after(table, cursor)
     since = cursor if following is None else following.due_at
     job = replace(a_job(schedule), id=job_id(number), timetable=table)
-    return Ahead(job, since, cursor, since, **rest)
+    return AgendaJob(job, since, cursor, since, **rest)
 
 
 def told(found: Agenda) -> list[str]:
@@ -54,7 +56,7 @@ def told(found: Agenda) -> list[str]:
     return lines
 
 
-def a_day(*jobs: Ahead, **rest: Any) -> Agenda:
+def a_day(*jobs: AgendaJob, **rest: Any) -> Agenda:
     return agenda(sorted(jobs, key=lambda each: each.since), MIDNIGHT, MIDNIGHT + DAY, **rest)
 
 

@@ -15,10 +15,10 @@ from foliot.domain.delivery import (
     Came,
     Dead,
     Delivered,
-    Kind,
-    Taken,
+    DeliveryKind,
+    LeasedDelivery,
     Unanswered,
-    Void,
+    Undeliverable,
     after,
 )
 from foliot.domain.ids import DeliveryId, WorkspaceId
@@ -27,9 +27,11 @@ BEGAN = datetime(2027, 1, 15, 9, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
 
-def taken(attempts: int = 1) -> Taken:
+def taken(attempts: int = 1) -> LeasedDelivery:
     ids = WorkspaceId(uuid4()), DeliveryId(uuid4())
-    return Taken(*ids, Kind.ROOM_MESSAGE, uuid4(), 1, "example.test:443", BEGAN, attempts, attempts)
+    return LeasedDelivery(
+        *ids, DeliveryKind.ROOM_MESSAGE, uuid4(), 1, "example.test:443", BEGAN, attempts, attempts
+    )
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
@@ -48,7 +50,7 @@ def test_410_stops_the_webhook() -> None:
 
 
 def test_what_is_no_more_is_given_up_at_once() -> None:
-    assert after(Void("gone"), taken(), BEGAN, 0.5) == Dead(None, "gone")
+    assert after(Undeliverable("gone"), taken(), BEGAN, 0.5) == Dead(None, "gone")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from foliot.domain.explain.instants import Question, explain
 from foliot.domain.explain.reasons import SENTENCES
-from foliot.domain.explain.records import Place, Recorded, Verdict, explain_record
+from foliot.domain.explain.records import QueuePosition, Recorded, Verdict, explain_record
 from foliot.domain.freeze import Freeze
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import Job
@@ -185,7 +185,9 @@ def test_jobs_without_times_of_their_own_name_what_they_wait_for() -> None:
 
 @pytest.mark.parametrize("waits_for", WaitsFor)
 def test_a_waiting_run_says_what_it_waits_for_and_its_place(waits_for: WaitsFor) -> None:
-    told = explain_record(BOGOTA, a_record(RunStatus.WAITING), Place(waits_for, 2, 5, "run 11", at("12:00")))
+    told = explain_record(
+        BOGOTA, a_record(RunStatus.WAITING), QueuePosition(waits_for, 2, 5, "run 11", at("12:00"))
+    )
     assert told.verdict is Verdict.WAITING
     assert "(run 11)" in told.sentence
     assert "number 2 of 5 in line" in told.sentence

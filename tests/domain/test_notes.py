@@ -11,7 +11,7 @@ from foliot.domain.schedule.kinds import Cron, Gap, Interval, OverlapTime
 from foliot.domain.schedule.notes import dst_notes, hash_note, notes_on
 from foliot.domain.schedule.planned import SkipReason
 from foliot.domain.schedule.timetable import times_between
-from foliot.services.jobs.agenda import previewed
+from foliot.services.jobs.agenda import preview_times
 
 NEW_YORK = "America/New_York"
 JANUARY = datetime(2027, 1, 15, tzinfo=UTC)
@@ -75,5 +75,5 @@ def test_hashed_fields_are_noted_with_the_values_used_unless_a_job_chose_them() 
 
 
 def test_a_preview_without_a_job_says_that_hashed_values_are_an_example() -> None:
-    told = previewed(Cron("H 4 * * *"), datetime(2027, 1, 1, tzinfo=UTC), 3)
+    told = preview_times(Cron("H 4 * * *"), datetime(2027, 1, 1, tzinfo=UTC), 3)
     assert any(note.startswith("H stands for values") for note in told.notes)

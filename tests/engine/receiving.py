@@ -20,7 +20,7 @@ from foliot.engine.courier import Courier
 from foliot.engine.loop import AT_ONCE
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import rooms
-from foliot.services.messaging.rooms import Changes, NewRoom
+from foliot.services.messaging.rooms import NewRoom, RoomChanges
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import members, workspaces
 from foliot.storage.tx import Database, Role
@@ -104,7 +104,7 @@ class Office:
 
     async def point(self, room_id: RoomId, url: str) -> None:
         hook = Hook(url, url.split("/")[2])
-        await rooms.change(self.database, self.caller, room_id, Changes(webhook=lambda before: hook))
+        await rooms.change(self.database, self.caller, room_id, RoomChanges(webhook=lambda before: hook))
 
     def courier(self, database: Database | None = None, egress: Egress | None = None) -> Courier:
         channel = WebhookChannel(egress or Egress(LOOPBACK), self.clock)
@@ -134,7 +134,7 @@ async def admitted(database: Database, workspace_id: WorkspaceId) -> Caller:
     principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
     async with database.tx(Role.APP, workspace_id) as tx:
         await members.insert_principal(tx, principal)
-        home = await workspaces.by_id(tx, workspace_id)
+        home = await workspaces.get(tx, workspace_id)
     assert home is not None
     return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)
 

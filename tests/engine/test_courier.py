@@ -26,7 +26,7 @@ from foliot.services.identity import installation, workspaces
 from foliot.services.messaging import courier as services
 from foliot.services.messaging import rooms, webhooks
 from foliot.services.messaging.courier import CourierCapacity
-from foliot.services.messaging.rooms import Changes
+from foliot.services.messaging.rooms import RoomChanges
 from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -278,7 +278,7 @@ async def test_a_room_that_is_gone_or_sends_no_more_leaves_nothing_to_send(
         for room_id in (deleted, removed):
             await office.post(room_id, "unsent")
         await rooms.delete(office.database, office.caller, deleted)
-        await rooms.change(office.database, office.caller, removed, Changes(webhook=None))
+        await rooms.change(office.database, office.caller, removed, RoomChanges(webhook=None))
         await office.post(removed, "unheard")
         await work(office.courier())
     assert receiver.came == []

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from foliot.engine.hints import WHILE_DEAF, HintListener
+from foliot.engine.hints import RETRY_AFTER, HintListener
 from foliot.services import hints
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database
@@ -69,5 +69,5 @@ async def test_a_connection_that_hears_nothing_is_told_once_and_given_up(
 ) -> None:
     monkeypatch.setattr(hints, "PROBE_WITHIN", 0.2)
     listening = HintListener(database, elsewhere, {})
-    assert await listening.step() == await listening.step() == WHILE_DEAF > timedelta(minutes=1)
-    assert [record.message for record in caplog.records] == ["hints.deaf"]
+    assert await listening.step() == await listening.step() == RETRY_AFTER > timedelta(minutes=1)
+    assert [record.message for record in caplog.records] == ["hints.not_received"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.engine.janitor import BREATH, Janitor
+from foliot.engine.janitor import BATCH_PAUSE, Janitor
 
 pytestmark = pytest.mark.anyio
 
@@ -19,8 +19,8 @@ async def test_a_chore_that_fails_keeps_no_other_from_its_turn(caplog: pytest.Lo
         return left.pop(0)
 
     janitor = Janitor([broken, pruning])
-    assert await janitor.step() == BREATH
-    assert await janitor.step() == BREATH
-    assert await janitor.step() > BREATH
+    assert await janitor.step() == BATCH_PAUSE
+    assert await janitor.step() == BATCH_PAUSE
+    assert await janitor.step() > BATCH_PAUSE
     assert left == []
-    assert {record.message for record in caplog.records} == {"chore.failed"}
+    assert {record.message for record in caplog.records} == {"janitor_task.failed"}

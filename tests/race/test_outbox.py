@@ -13,8 +13,8 @@ from foliot.domain.rooms import Hook
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import courier, room_steps, rooms
 from foliot.services.messaging.courier import CourierCapacity as Free
-from foliot.services.messaging.courier import Parcel
-from foliot.services.messaging.rooms import Changes, NewRoom
+from foliot.services.messaging.courier import OutgoingMessage
+from foliot.services.messaging.rooms import NewRoom, RoomChanges
 from foliot.storage.tx import Database
 from tests.engine.receiving import admitted
 from tests.race.hands import Hands
@@ -32,7 +32,7 @@ async def a_room(database: Database, shop: Shop) -> tuple[Caller, RoomId]:
     return caller, room.id
 
 
-async def taken(database: Database) -> list[Parcel]:
+async def taken(database: Database) -> list[OutgoingMessage]:
     return list((await courier.take(database, Free(40, 10, 4), None)).parcels)
 
 
@@ -75,7 +75,7 @@ async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
     await rooms.post(hands.left, caller, room_id, "second")
     [first] = await taken(hands.left)
     async with hands.midway(courier.record(hands.left, first.taken, RECEIVED), at="outbox") as ending:
-        removing = await hands.behind(rooms.change(hands.right, caller, room_id, Changes(webhook=None)))
+        removing = await hands.behind(rooms.change(hands.right, caller, room_id, RoomChanges(webhook=None)))
     await ending
     await removing
     told = owner.execute("SELECT position, delivered, error FROM foliot.outbox ORDER BY position").fetchall()
@@ -86,7 +86,7 @@ async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(shop: Sh
     """Who sets a webhook and then reads what there is must miss nothing that comes behind it."""
     caller = await admitted(hands.left, shop.workspace)
     room = await rooms.create(hands.left, caller, NewRoom("support"))
-    setting = rooms.change(hands.left, caller, room.id, Changes(webhook=lambda _: HOOK))
+    setting = rooms.change(hands.left, caller, room.id, RoomChanges(webhook=lambda _: HOOK))
     async with hands.midway(setting, at="audit") as first:
         writing = await hands.behind(rooms.post(hands.right, caller, room.id, "hello"))
     await first
@@ -102,7 +102,7 @@ async def test_what_the_old_address_answers_counts_no_more_once_another_is_set(
     await rooms.post(hands.left, caller, room_id, "second")
     [first] = await taken(hands.left)
     other = Hook("https://other.test/hook", "other.test:443")
-    await rooms.change(hands.left, caller, room_id, Changes(webhook=lambda _: other))
+    await rooms.change(hands.left, caller, room_id, RoomChanges(webhook=lambda _: other))
     await courier.record(hands.right, first.taken, answer)
     hook = (await rooms.get(hands.left, caller, room_id)).webhook
     assert hook is not None

@@ -19,7 +19,7 @@ from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import jobs
 from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import NewRoom
-from foliot.services.workers.remote_register import Speaker
+from foliot.services.workers.remote_register import WorkerPrincipal
 from foliot.storage.identity import members as stored_members
 from foliot.storage.identity import workspaces as stored
 from foliot.storage.tx import Database, Role
@@ -60,7 +60,7 @@ async def test_a_crowd_of_hosts_gets_as_many_places_as_there_are(
     shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
 ) -> None:
     by = Actor("hosts", quotas=Quotas(hosts=3, servers=4))
-    speaker = Speaker(shop.workspace, PrincipalId(uuid4()), by)
+    speaker = WorkerPrincipal(shop.workspace, PrincipalId(uuid4()), by)
     sides = (hands.left, hands.right)
     asked = [
         machine(sides[n % 2], speaker, f"h{n}", *([f"s{n}"] if n % 2 else [f"a{n}", f"b{n}"]))
@@ -134,6 +134,6 @@ async def _admin(database: Database, workspace_id: WorkspaceId) -> Caller:
     principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
     async with database.tx(Role.APP, workspace_id) as tx:
         await stored_members.insert_principal(tx, principal)
-        home = await stored.by_id(tx, workspace_id)
+        home = await stored.get(tx, workspace_id)
     assert home is not None
     return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)

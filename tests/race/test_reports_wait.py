@@ -17,7 +17,7 @@ from foliot.domain.schedule import Interval, IntervalMode, Manual
 from foliot.services.jobs import jobs
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status import disable, pause, resume
-from foliot.services.runs.run_control import Cancelling, cancel_run, run_now
+from foliot.services.runs.run_control import CancelResult, cancel_run, run_now
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers.claim import Turns, claim
@@ -128,7 +128,7 @@ async def test_a_success_that_waited_for_a_forced_cancel_is_refused(hands: Hands
     cancel = cancel_run(hands.left, Scope(shop.workspace, BEN), run.run_id, force=True)
     async with hands.midway(cancel, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run))
-    assert await first is Cancelling.ENDED
+    assert await first is CancelResult.ENDED
     assert await second == 0
     assert shop.runs() == [("schedule", "cancelled", None)]
     assert shop.timer("live", "success_count", "run_count") == (0, 0, 1)

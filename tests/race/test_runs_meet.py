@@ -16,7 +16,7 @@ from foliot.domain.schedule import Cron, Manual
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status import archive, pause, purge, resume
 from foliot.services.runs.backfill import backfill
-from foliot.services.runs.run_control import Cancelling, cancel_run, retry_run, run_now
+from foliot.services.runs.run_control import CancelResult, cancel_run, retry_run, run_now
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.run_queue import Claimed
@@ -93,7 +93,7 @@ async def test_a_cancel_waits_for_a_claim_and_asks_its_worker(hands: Hands, shop
     async with hands.claiming(take(hands.left, shop.worker)) as first:
         second = await hands.behind(cancel_run(hands.right, Scope(shop.workspace, BEN), run_id))
     assert len(await first) == 1
-    assert await second is Cancelling.REQUESTED
+    assert await second is CancelResult.REQUESTED
     assert shop.sql("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases") == [(True,)]
 
 
@@ -103,7 +103,7 @@ async def test_a_claim_passes_by_a_run_that_is_being_cancelled(hands: Hands, sho
     [(run_id,)] = shop.sql("SELECT run_id FROM foliot.ready")
     async with hands.midway(cancel_run(hands.left, Scope(shop.workspace, BEN), run_id), at="audit") as first:
         assert await take(hands.right, shop.worker) == []
-    assert await first is Cancelling.ENDED
+    assert await first is CancelResult.ENDED
     assert shop.runs() == [("schedule", "cancelled", None)]
 
 
@@ -176,7 +176,7 @@ async def test_a_cancel_after_a_failure_ends_the_retry_that_waits(hands: Hands, 
     async with hands.midway(tell(hands.left, shop, run, BOOM), at="runs") as first:
         second = await hands.behind(cancel_run(hands.right, Scope(shop.workspace, BEN), run.run_id))
     assert await first
-    assert await second is Cancelling.ENDED
+    assert await second is CancelResult.ENDED
     assert shop.runs() == [("manual", "cancelled", None)]
     assert shop.sql("SELECT attempt_count FROM foliot.runs") == [(1,)]
 
@@ -191,7 +191,7 @@ async def test_a_report_that_waited_for_a_cancel_counts_only_as_a_success(
     cancel = cancel_run(hands.left, Scope(shop.workspace, BEN), run.run_id)
     async with hands.midway(cancel, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, outcome))
-    assert await first is Cancelling.REQUESTED
+    assert await first is CancelResult.REQUESTED
     assert await second
     assert shop.runs() == [("manual", end, None)]
 

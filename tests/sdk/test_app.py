@@ -13,7 +13,7 @@ import pytest
 
 import foliot
 from foliot import Context, Foliot
-from foliot.sdk import Misdefined
+from foliot.sdk import AppDefinitionError
 from foliot.sdk.sync.entries import app_entries
 
 app = Foliot("billing")
@@ -89,11 +89,11 @@ def test_a_schedule_is_named_in_one_way(options: Any, schedule: dict[str, str]) 
         ({"every": "1m"}, needs_amount, "needs amount"),
         ({"payload": {"amount": {1}}}, needs_amount, "not JSON"),
         ({"evry": "1m"}, takes_nothing, "no option evry"),
-        ({}, lambda: None, "top of a module"),
+        ({}, lambda: None, "top level of a module"),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_is_written(options: Any, function: Any, told: str) -> None:
-    with pytest.raises(Misdefined, match=told.replace("?", r"\?")):
+    with pytest.raises(AppDefinitionError, match=told.replace("?", r"\?")):
         Foliot("a").job(**options)(function)
 
 
@@ -109,14 +109,14 @@ def test_what_a_job_needs_may_come_from_its_payload_or_when_it_is_run() -> None:
 def test_a_wrong_option_is_told_job_by_job_before_anything_is_sent() -> None:
     wrong = Foliot("a")
     wrong.job(every="1 fortnight")(takes_nothing)
-    with pytest.raises(Misdefined, match="takes_nothing /schedule/every"):
+    with pytest.raises(AppDefinitionError, match="takes_nothing /schedule/every"):
         app_entries(wrong)
 
 
 def test_an_app_has_each_name_once() -> None:
     twice = Foliot("a")
     twice.job(takes_nothing)
-    with pytest.raises(Misdefined, match="two jobs called takes_nothing"):
+    with pytest.raises(AppDefinitionError, match="two jobs called takes_nothing"):
         twice.job(takes_nothing)
     assert twice.job(name="again")(takes_nothing).name == "again"
 

@@ -5,23 +5,32 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from tests.fork_server import environ_without_foliot
 from tests.stories.serving import Serving
+from tests.temporary import temporary_folder
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run_example(name: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Against a server of its own, which it finds by the data directory."""
-    serving = Serving(folder / "data")
-    try:
-        kept = environ_without_foliot()
-        environ = kept | {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(folder / "data")}
+@dataclass(frozen=True)
+class ExampleServer:
+    """One server for all examples: they do not meet."""
+
+    url: str
+    data_dir: Path
+
+    def run(self, name: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the example, which finds the key in the data directory."""
+        environ = {"FOLIOT_API_URL": self.url, "FOLIOT_DATA_DIR": str(self.data_dir)}
         return subprocess.run(
             (sys.executable, EXAMPLES / name),
-            env=environ,
+            env=environ_without_foliot() | environ,
             cwd=folder,
             input=given,
             capture_output=True,
@@ -29,12 +38,22 @@ def run_example(name: str, folder: Path, given: str = "") -> subprocess.Complete
             check=False,
             timeout=90,
         )
-    finally:
-        serving.end()
 
 
-def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(tmp_path: Path) -> None:
-    done = run_example("client.py", tmp_path)
+@pytest.fixture(scope="module")
+def example_server() -> Iterator[ExampleServer]:
+    with temporary_folder() as folder:
+        serving = Serving(folder / "data")
+        try:
+            yield ExampleServer(serving.wait_for_url(), folder / "data")
+        finally:
+            serving.end()
+
+
+def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("client.py", tmp_path)
     assert done.returncode == 0, done.stderr
     told, *runs = done.stdout.splitlines()
     assert told.startswith("Every 2 seconds; next at 2")
@@ -44,8 +63,10 @@ def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(tmp_path:
     assert set(ends) <= {"skipped"}
 
 
-def test_the_example_of_rooms_asks_twice_and_is_answered(tmp_path: Path) -> None:
-    done = run_example("rooms.py", tmp_path)
+def test_the_example_of_rooms_asks_twice_and_is_answered(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("rooms.py", tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     assert sum("What is on today?" in line for line in said) == 2
@@ -53,8 +74,10 @@ def test_the_example_of_rooms_asks_twice_and_is_answered(tmp_path: Path) -> None
     assert [line.partition(" left message ")[1] for line in said[-2:]] == [" left message "] * 2
 
 
-def test_the_example_of_a_webhook_receives_both_messages_and_finds_them_genuine(tmp_path: Path) -> None:
-    done = run_example("webhook_receiver.py", tmp_path)
+def test_the_example_of_a_webhook_receives_both_messages_and_finds_them_genuine(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("webhook_receiver.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "received: What is on today?",
@@ -63,8 +86,10 @@ def test_the_example_of_a_webhook_receives_both_messages_and_finds_them_genuine(
     ]
 
 
-def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) -> None:
-    done = run_example("a_secret.py", tmp_path, "Bearer kanari-8c1e0f\n")
+def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("a_secret.py", tmp_path, "Bearer kanari-8c1e0f\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "example-key is at version 1",
@@ -74,7 +99,9 @@ def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) ->
     assert "kanari" not in done.stdout + done.stderr
 
 
-def test_the_example_of_a_remote_worker_does_its_two_runs_over_http(tmp_path: Path) -> None:
-    done = run_example("remote_worker.py", tmp_path)
+def test_the_example_of_a_remote_worker_does_its_two_runs_over_http(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("remote_worker.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "greet Ada: succeeded, {'said': 'Hello, Ada!'}" in done.stdout

@@ -63,7 +63,7 @@ def asks() -> Iterator[tuple[str, set[str]]]:
                 if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
                     continue
                 said = list(texts(call.args))
-                if call.func.id == "Ask":
+                if call.func.id == "ApiRequest":
                     yield f"{said[0]} {said[1]}", names
                 elif call.func.id == "post":
                     yield f"POST {said[0]}", names

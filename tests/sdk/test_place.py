@@ -8,27 +8,27 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from foliot.sdk.connection import find
-from foliot.sdk.errors import FoliotApiError, Unauthorized, unreachable
+from foliot.sdk.connection import resolve_connection
+from foliot.sdk.errors import FoliotApiError, Unauthorized, unreachable_error
 
 
 def test_arguments_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
     (tmp_path / "foliot.toml").write_text('api_url = "http://file:1"\napi_key = "file-key"\n')
     environ = {"FOLIOT_API_URL": "http://environ:2/", "FOLIOT_API_KEY": "environ-key"}
-    place = find("http://given:3", "given-key", environ=environ, cwd=tmp_path)
+    place = resolve_connection("http://given:3", "given-key", environ=environ, cwd=tmp_path)
     assert (place.url, place.key) == ("http://given:3", "given-key")
-    place = find(environ=environ, cwd=tmp_path)
+    place = resolve_connection(environ=environ, cwd=tmp_path)
     assert (place.url, place.key) == ("http://environ:2", "environ-key")
-    place = find(environ={}, cwd=tmp_path)
+    place = resolve_connection(environ={}, cwd=tmp_path)
     assert (place.url, place.key) == ("http://file:1", "file-key")
 
 
 def test_without_any_the_server_of_this_folder_and_its_key_are_used(tmp_path: Path) -> None:
     (tmp_path / ".foliot").mkdir()
     (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")
-    place = find(environ={}, cwd=tmp_path)
+    place = resolve_connection(environ={}, cwd=tmp_path)
     assert (place.url, place.key, place.is_local) == ("http://127.0.0.1:8700", "local-key", True)
-    elsewhere = find(environ={"FOLIOT_PORT": "9000", "FOLIOT_HOST": "0.0.0.0"}, cwd=tmp_path)
+    elsewhere = resolve_connection(environ={"FOLIOT_PORT": "9000", "FOLIOT_HOST": "0.0.0.0"}, cwd=tmp_path)
     assert elsewhere.url == "http://127.0.0.1:9000"
     assert "local-key" not in repr(place)
 
@@ -36,14 +36,14 @@ def test_without_any_the_server_of_this_folder_and_its_key_are_used(tmp_path: Pa
 def test_the_key_of_this_folder_never_leaves_this_machine(tmp_path: Path) -> None:
     (tmp_path / ".foliot").mkdir()
     (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")
-    with pytest.raises(Unauthorized, match="no key for https://foliot"):
-        find("https://foliot.example.test", environ={}, cwd=tmp_path)
-    assert find("http://[::1]:8700", environ={}, cwd=tmp_path).key == "local-key"
+    with pytest.raises(Unauthorized, match="No API key for https://foliot"):
+        resolve_connection("https://foliot.example.test", environ={}, cwd=tmp_path)
+    assert resolve_connection("http://[::1]:8700", environ={}, cwd=tmp_path).key == "local-key"
 
 
 def test_no_key_is_told_with_the_ways_to_give_one(tmp_path: Path) -> None:
     with pytest.raises(Unauthorized) as refused:
-        find(environ={}, cwd=tmp_path)
+        resolve_connection(environ={}, cwd=tmp_path)
     assert refused.value.code == "no_key"
     assert "FOLIOT_API_KEY" in str(refused.value)
     assert str(tmp_path / ".foliot" / "admin.key") in str(refused.value)
@@ -51,12 +51,12 @@ def test_no_key_is_told_with_the_ways_to_give_one(tmp_path: Path) -> None:
 
 def test_a_slip_in_a_setting_of_the_server_does_not_stop_a_client(tmp_path: Path) -> None:
     environ = {"FOLIOT_API_KEY": "key", "FOLIOT_WROKER_LEASE": "1", "FOLIOT_DATABASE_URL": "nonsense"}
-    assert find(environ=environ, cwd=tmp_path).key == "key"
+    assert resolve_connection(environ=environ, cwd=tmp_path).key == "key"
     with pytest.raises(FoliotApiError, match="FOLIOT_API_URL"):
-        find(environ=environ | {"FOLIOT_API_URL": "ftp://x"}, cwd=tmp_path)
+        resolve_connection(environ=environ | {"FOLIOT_API_URL": "ftp://x"}, cwd=tmp_path)
 
 
 def test_a_server_that_speaks_no_tls_is_told_as_one() -> None:
     broken = httpx2.ConnectError("[SSL] record layer failure")
     broken.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
-    assert "does not speak TLS" in unreachable("https://127.0.0.1:8700", broken).message
+    assert "does not speak TLS" in unreachable_error("https://127.0.0.1:8700", broken).message

@@ -8,12 +8,11 @@ from itertools import islice
 import pytest
 
 from foliot.sdk import Denied, Unreadable
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.sse import events_of as async_events_of
-from foliot.sdk.connection import Place
-from foliot.sdk.request import Ask
-from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.sse import events_of
+from foliot.sdk.asynchronous.http import AsyncTransport
+from foliot.sdk.asynchronous.http import events_of as async_events_of
+from foliot.sdk.connection import Connection
+from foliot.sdk.request import ApiRequest
+from foliot.sdk.synchronous.http import Transport, events_of
 from tests.sdk.conftest import Scripted
 from tests.sdk.test_repeating import BUSY
 
@@ -24,8 +23,8 @@ SECOND = b"retry: 5\n\nid: 8\nevent: run.settled\ndata: 2\n\n"
 
 def test_a_broken_stream_is_resumed_after_the_last_event_that_came(scripted: Scripted) -> None:
     scripted.answers = [(200, SSE, FIRST), (503, {}, BUSY), None, (200, SSE, SECOND)]
-    http = Http(Place(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
-    first, second = islice(events_of(http, Ask("GET", "/events"), "6"), 2)
+    http = Transport(Connection(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
+    first, second = islice(events_of(http, ApiRequest("GET", "/events"), "6"), 2)
     assert (first.id, first.event, first.json()) == ("7", "run.settled", {"text": "a\u2028b"})
     assert (second.id, second.json()) == ("8", 2)
     assert [got.headers["Last-Event-ID"] for got in scripted.got] == ["6", "7", "7", "7"]
@@ -34,9 +33,11 @@ def test_a_broken_stream_is_resumed_after_the_last_event_that_came(scripted: Scr
 
 async def test_the_asynchronous_stream_does_the_same(scripted: Scripted) -> None:
     scripted.answers = [(200, SSE, FIRST), None, (200, SSE, SECOND)]
-    http = AsyncHttp(Place(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
+    http = AsyncTransport(
+        Connection(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0
+    )
     seen = []
-    stream = async_events_of(http, Ask("GET", "/events"))
+    stream = async_events_of(http, ApiRequest("GET", "/events"))
     async with asyncio.timeout(30):
         async for event in stream:
             seen.append(event.id)
@@ -48,10 +49,10 @@ async def test_the_asynchronous_stream_does_the_same(scripted: Scripted) -> None
 
 def test_a_refused_stream_is_not_asked_for_again(scripted: Scripted) -> None:
     scripted.answers = [(403, {}, {**BUSY, "status": 403, "code": "denied"}), (200, {}, b"{}")]
-    http = Http(Place(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
+    http = Transport(Connection(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
     with pytest.raises(Denied):
-        next(events_of(http, Ask("GET", "/events")))
+        next(events_of(http, ApiRequest("GET", "/events")))
     with pytest.raises(Unreadable):
-        next(events_of(http, Ask("GET", "/events")))
+        next(events_of(http, ApiRequest("GET", "/events")))
     assert len(scripted.got) == 2
     http.close()

@@ -10,9 +10,9 @@ import pytest
 
 from foliot import AsyncClient, Client, Foliot
 from foliot.domain.access import Actor
-from foliot.sdk import Conflict, Invalid, Synced
+from foliot.sdk import Conflict, Invalid, SyncResult
 from foliot.sdk.asynchronous.sync import sync
-from foliot.sdk.sync.entries import Entry, entry_of
+from foliot.sdk.sync.entries import JobEntry, read_entry
 from foliot.services.identity import workspaces
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.workers import workers
@@ -50,11 +50,11 @@ async def stored(client: AsyncClient) -> dict[str, JobOut]:
 
 
 async def test_a_second_sync_changes_nothing(client: AsyncClient) -> None:
-    assert await an_app().sync_async(client) == Synced(created=("charge", "report"))
+    assert await an_app().sync_async(client) == SyncResult(created=("charge", "report"))
     made = await stored(client)
     assert made["charge"].managed_by == "billing"
     assert [edge.job for edge in made["report"].depends_on] == [made["charge"].id]
-    assert await an_app().sync_async(client) == Synced(same=("charge", "report"))
+    assert await an_app().sync_async(client) == SyncResult(same=("charge", "report"))
     assert {job.revision for job in (await stored(client)).values()} == {1}
 
 
@@ -75,7 +75,7 @@ async def test_whatever_the_schedule_a_second_sync_changes_nothing(client: Async
         return made
 
     assert (await app().sync_async(client)).created == ("charge",)
-    assert await app().sync_async(client) == Synced(same=("charge",))
+    assert await app().sync_async(client) == SyncResult(same=("charge",))
 
 
 async def test_the_code_wins_and_a_paused_job_stays_paused(client: AsyncClient) -> None:
@@ -88,7 +88,7 @@ async def test_the_code_wins_and_a_paused_job_stays_paused(client: AsyncClient) 
     after = await client.jobs.get(before.id)
     assert (after.timeout, after.tags, after.status) == (before.timeout, ["money"], "paused")
     [newest, *_] = (await client.jobs.revisions(before.id)).items
-    assert newest.note == "The code of billing says so."
+    assert newest.note == "Changed by the code of billing."
 
 
 async def test_others_may_not_edit_what_code_manages_but_pause_and_run_it(client: AsyncClient) -> None:
@@ -116,7 +116,7 @@ async def test_what_is_no_longer_in_the_code_is_named_and_kept(client: AsyncClie
     await an_app().sync_async(client)
     smaller = Foliot("billing")
     smaller.job(cron="0 6 * * *")(charge)
-    assert await smaller.sync_async(client) == Synced(same=("charge",), gone=("report",))
+    assert await smaller.sync_async(client) == SyncResult(same=("charge",), gone=("report",))
     assert (await stored(client))["report"].status == "active"
 
 
@@ -129,7 +129,7 @@ async def test_a_job_that_people_made_is_taken_over_and_one_of_another_app_is_no
     rival = Foliot("shipping")
     rival.job(every="1h")(charge)
     rival.job(name="ship", every="1h")(charge)
-    with pytest.raises(Invalid, match="belongs to the app billing"):
+    with pytest.raises(Invalid, match="the app billing has a job"):
         await rival.sync_async(client)
     assert (await stored(client))["ship"].managed_by == "shipping"
 
@@ -142,8 +142,8 @@ async def test_a_refused_job_stops_no_other(client: AsyncClient) -> None:
     app.job(name="behind", depends_on=["charge"])(report)
     with pytest.raises(Invalid) as refused:
         await app.sync_async(client)
-    assert "charge: This moment has passed." in str(refused.value)
-    assert "later: these words mean another time on each day" in str(refused.value)
+    assert "charge: This time has passed." in str(refused.value)
+    assert "later: these words mean a different time every day" in str(refused.value)
     assert "behind: it depends on charge, which was refused." in str(refused.value)
     assert set(await stored(client)) == {"report"}
 
@@ -167,9 +167,9 @@ async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
     assert not any(each.refused for each in done)
     jobs = [job.name async for job in client.jobs.each()]
     assert sorted(jobs) == ["charge", "report"]
-    assert await sync_app(database, an_app()) == Synced(same=("charge", "report"))
+    assert await sync_app(database, an_app()) == SyncResult(same=("charge", "report"))
     assert (await sync_app(database, an_app(timeout="1m"))).changed == ("charge",)
-    assert await an_app(timeout="1m").sync_async(client) == Synced(same=("charge", "report"))
+    assert await an_app(timeout="1m").sync_async(client) == SyncResult(same=("charge", "report"))
     assert served.url
 
 
@@ -188,7 +188,7 @@ async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_
         schemas={"OWN": {"type": "object", "required": ["target"]}},
     )
 
-    def wanted(name: str, kind: str, **config: Any) -> Entry:
+    def wanted(name: str, kind: str, **config: Any) -> JobEntry:
         job = {
             "name": name,
             "type": kind,
@@ -196,7 +196,7 @@ async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_
             "schedule": {"kind": "manual"},
             "external_ref": {"source": "code", "app": "billing"},
         }
-        return entry_of(job)
+        return read_entry(job)
 
     done = await sync(
         books,

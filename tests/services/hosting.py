@@ -10,11 +10,11 @@ from uuid import uuid4
 from foliot.domain.access import Actor
 from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 from foliot.services.workers import remote, remote_register
 from foliot.services.workers.claim import Work
-from foliot.services.workers.remote import Told
-from foliot.services.workers.remote_register import Hello, HostHello, Speaker
+from foliot.services.workers.remote import RemoteReport
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.storage.tx import Database
 
 PVP = Target(TargetKind.SERVER, "pvp")
@@ -25,7 +25,7 @@ DONE = Succeeded()
 @dataclass
 class Machine:
     database: Database
-    speaker: Speaker
+    speaker: WorkerPrincipal
     name: str
     worker: WorkerId
     id: HostId
@@ -34,7 +34,7 @@ class Machine:
         return list((await remote.claim(self.database, self.speaker, self.worker, types, permits)).work)
 
     async def report(self, work: Work, outcome: Outcome = DONE) -> bool:
-        told = Told(work.claimed.run_id, work.claimed.fence, outcome)
+        told = RemoteReport(work.claimed.run_id, work.claimed.fence, outcome)
         return work.claimed.run_id in await remote.report(self.database, self.speaker, self.worker, [told])
 
     async def beat(self, *known: Work) -> bool:
@@ -45,20 +45,20 @@ class Machine:
         await remote.leave(self.database, self.speaker, self.worker)
 
 
-def somebody(workspace: WorkspaceId) -> Speaker:
+def somebody(workspace: WorkspaceId) -> WorkerPrincipal:
     principal = PrincipalId(uuid4())
-    return Speaker(workspace, principal, Actor(str(principal)))
+    return WorkerPrincipal(workspace, principal, Actor(str(principal)))
 
 
 async def machine(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     name: str = "h1",
     *instances: str,
     types: Sequence[str] = ("python",),
     lease: timedelta = timedelta(seconds=30),
 ) -> Machine:
-    hello = Hello(f"{name}/1", types, 16, "1.0", host=HostHello(name, None, instances))
+    hello = RemoteWorkerHello(f"{name}/1", types, 16, "1.0", host=HostIntroduction(name, None, instances))
     made = await remote_register.register(database, speaker, hello, lease=lease)
     assert made.host_id is not None
     return Machine(database, speaker, name, made.worker_id, made.host_id)

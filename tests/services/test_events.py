@@ -31,7 +31,7 @@ async def calm(shop: Shop) -> None:
     await until(lambda: shop.sql(oldest)[0][0] >= begun)
 
 
-async def listen(shop: Shop, last: EventPosition | None = None) -> events.Listening:
+async def listen(shop: Shop, last: EventPosition | None = None) -> events.Subscription:
     await calm(shop)
     return await events.listen(shop.database, shop.workspace, last)
 
@@ -141,8 +141,8 @@ async def test_numbers_of_another_server_are_a_gap_and_its_events_go(shop: Shop)
 @pytest.mark.parametrize("text", ["", "7", "-", "a-b", "1-2-3", "99999999999999999999-0", "1٣-0"])
 def test_an_id_that_is_not_ours_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
-        events.read_place(text)
+        events.read_event_id(text)
 
 
 def test_an_id_reads_back() -> None:
-    assert events.read_place(events.write_place(EventPosition(812, 7))) == EventPosition(812, 7)
+    assert events.read_event_id(events.write_event_id(EventPosition(812, 7))) == EventPosition(812, 7)

@@ -14,9 +14,8 @@ from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Limits, Retry
-from foliot.domain.run import RunError
+from foliot.domain.run import RunError, Target, TargetKind
 from foliot.domain.schedule import Interval, Manual
-from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
 from foliot.services.settlement.expiry import expire_runs
@@ -24,8 +23,8 @@ from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.overview import unserved
-from foliot.services.workers.remote import Told
-from foliot.services.workers.remote_register import Hello
+from foliot.services.workers.remote import RemoteReport
+from foliot.services.workers.remote_register import RemoteWorkerHello
 from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
@@ -92,7 +91,7 @@ async def test_an_instance_of_a_living_host_is_not_taken_by_a_key_of_somebody_el
     job = await stage.job("restart", Manual(), target=PVP)
     await by_hand(stage, job)
     stranger = somebody(stage.workspace)
-    with pytest.raises(Conflict, match="online and speaks with a key of somebody else"):
+    with pytest.raises(Conflict, match="online with the key of another member"):
         await machine(stage.database, stranger, "h2", "pvp")
     assert len(await h1.claim()) == 1
     await h1.leave()
@@ -191,7 +190,7 @@ async def test_a_report_that_was_taken_before_is_taken_again_and_changes_nothing
     works = await h1.claim()
     failure = Failed(RunError("boom", "It broke."))
     told = [
-        Told(each.claimed.run_id, each.claimed.fence, failure if each.job == "a" else Succeeded())
+        RemoteReport(each.claimed.run_id, each.claimed.fence, failure if each.job == "a" else Succeeded())
         for each in works
     ]
     for _ in range(2):
@@ -343,7 +342,7 @@ async def test_a_worker_elsewhere_serves_the_queues_of_its_workspace_and_nothing
     await by_hand(stage, await stage.job("free", Manual()))
     await by_hand(stage, await stage.job("mail", Manual(), queue="mail"))
     for queues, expected in ((("mail",), ["mail"]), (("*",), ["free"])):
-        hello = Hello("elsewhere/1", ("python",), 4, queues=queues)
+        hello = RemoteWorkerHello("elsewhere/1", ("python",), 4, queues=queues)
         made = await remote_register.register(stage.database, h1.speaker, hello)
         offer = await remote.claim(stage.database, h1.speaker, made.worker_id, ("python",), 4)
         assert [work.job for work in offer.work] == expected

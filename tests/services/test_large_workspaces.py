@@ -34,10 +34,10 @@ async def test_both_ways_to_the_agenda_tell_the_same(
     await job(database, workspace, Cron("30 1 * * *"), start_at=clock.now() + timedelta(hours=3))
     paused = await job(database, workspace, Cron("0 5 * * *"))
     await job_status.pause(database, Scope(workspace, TEST), paused, until=clock.now() + timedelta(hours=2))
-    through_jobs = await agenda.plans(database, Scope(workspace))
+    through_jobs = await agenda.load_agenda(database, Scope(workspace))
     next_through_jobs = (await statistics.workspace_stats(database, Scope(workspace))).now.next_due_at
     monkeypatch.setattr(stored, "LEAST", 1)
-    assert await agenda.plans(database, Scope(workspace)) == through_jobs
+    assert await agenda.load_agenda(database, Scope(workspace)) == through_jobs
     assert len(through_jobs.items) > 5
     assert (await statistics.workspace_stats(database, Scope(workspace))).now.next_due_at == next_through_jobs
 

@@ -13,7 +13,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.services.identity import installation, workspaces
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.resolution import ResolvedConfig, resolve_secrets
-from foliot.services.secrets.vault import Given, MasterKey, Sealed, Vault
+from foliot.services.secrets.vault import FixedKeys, MasterKey, SealedValue, Vault
 from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST, InMemoryKeys, a_vault
@@ -153,7 +153,7 @@ async def test_a_long_rotation_comes_in_several_calls(
     monkeypatch.setattr(master_key, "BATCH", 1)
     monkeypatch.setattr(master_key, "MOST_BATCHES", 2)
     vault = a_vault(NEW, OLD)
-    told: list[master_key.Rotated] = []
+    told: list[master_key.KeyRotation] = []
     while not told or told[-1].left:
         told.append(await master_key.rotate(database, vault, TEST))
     assert [(each.rotated, each.left) for each in told] == [(2, 3), (2, 1), (1, 0)]
@@ -172,7 +172,7 @@ async def test_a_new_key_is_made_kept_and_used_by_other_processes_at_once(
 
 async def test_keys_that_were_given_are_not_renewed_here(database: Database, workspace: WorkspaceId) -> None:
     with pytest.raises(Conflict, match="FOLIOT_MASTER_KEY"):
-        await master_key.rotate(database, Vault(Given([OLD])), TEST, new_key=True)
+        await master_key.rotate(database, Vault(FixedKeys([OLD])), TEST, new_key=True)
 
 
 async def test_a_lost_key_is_given_up_only_when_asked_and_secrets_are_set_anew(
@@ -204,6 +204,6 @@ async def test_what_was_sealed_for_a_secret_is_no_canary(database: Database, wor
     await master_key.begin(database, vault, makes=True)
     state = await installation.state(database)
     assert state.canary is not None
-    sealed = Sealed(OLD.id, state.canary)
+    sealed = SealedValue(OLD.id, state.canary)
     with pytest.raises(Exception, match=OLD.id):
         vault.open(b"foliot secret\0", sealed)

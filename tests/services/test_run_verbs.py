@@ -20,7 +20,7 @@ from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, O
 from foliot.services.jobs import job_status
 from foliot.services.runs import backfill as backfilling
 from foliot.services.runs import run_control
-from foliot.services.runs.run_control import Cancelling
+from foliot.services.runs.run_control import CancelResult
 from foliot.testing.fixtures import BEN, EVE
 from tests.services.shop import MINUTE, Shop
 
@@ -33,7 +33,7 @@ async def run_now(shop: Shop, job_id: JobId, **options: Any) -> RunId:
     return await run_control.run_now(shop.database, Scope(shop.workspace, BEN), job_id, **options)
 
 
-async def cancel(shop: Shop, run_id: RunId) -> Cancelling:
+async def cancel(shop: Shop, run_id: RunId) -> CancelResult:
     return await run_control.cancel_run(shop.database, Scope(shop.workspace, BEN), run_id)
 
 
@@ -150,7 +150,7 @@ async def test_a_run_that_no_worker_has_is_cancelled_at_once(shop: Shop) -> None
     await shop.tick(MINUTE)
     await shop.tick(MINUTE)
     [(first,)] = shop.sql("SELECT run_id FROM foliot.ready")
-    assert await cancel(shop, first) is Cancelling.ENDED
+    assert await cancel(shop, first) is CancelResult.ENDED
     assert [where for _, where, _ in shop.runs()] == ["cancelled", "ready"]
     shop.balance()
 
@@ -169,8 +169,8 @@ async def test_a_run_under_way_is_asked_to_stop(shop: Shop) -> None:
     await shop.job()
     await shop.tick(MINUTE)
     [run] = await shop.claim()
-    assert await cancel(shop, run.run_id) is Cancelling.REQUESTED
-    assert await cancel(shop, run.run_id) is Cancelling.REQUESTED
+    assert await cancel(shop, run.run_id) is CancelResult.REQUESTED
+    assert await cancel(shop, run.run_id) is CancelResult.REQUESTED
     assert shop.runs() == [("schedule", "running", None)]
     assert await shop.finish(run, Cancelled())
     with pytest.raises(IllegalMove, match="cancelled, which is final"):

@@ -13,7 +13,7 @@ from foliot.domain.access import ApiKey, KeyHolder, MemberRole, PrincipalKind
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
 from foliot.services.identity import installation
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -22,7 +22,7 @@ Owner = psycopg.Connection[Any]
 STRANGER = ApiKey.make(bytes(31)).secret
 
 
-async def start(database: Database) -> installation.NewKey:
+async def start(database: Database) -> installation.AdminKey:
     made = await installation.first_start(database, tzdata_version="2026.6")
     assert made is not None
     return made
@@ -30,7 +30,7 @@ async def start(database: Database) -> installation.NewKey:
 
 async def holder_of(database: Database, presented: str) -> KeyHolder | None:
     """Who comes in with this key, asked anew."""
-    door = Door(database)
+    door = Authenticator(database)
     caller = await door.enter(presented, None)
     await door.close()
     return None if caller is None else caller.holder

@@ -58,7 +58,7 @@ async def test_a_worker_that_beats_keeps_its_runs(
     mine = await take(database, worker)
     for _ in range(10):
         clock.advance(workers.LEASE)
-        assert await workers.beat(database, worker) == workers.Beat(is_alive=True)
+        assert await workers.beat(database, worker) == workers.HeartbeatReply(is_alive=True)
         assert await sweep(database) == SweepResult()
     assert await report(database, [success(mine, worker)]) == {mine.run_id}
 
@@ -69,7 +69,7 @@ async def test_a_silent_worker_is_struck_off_and_its_run_repeated_under_a_higher
     mine = await take(database, worker)
     clock.advance(workers.LEASE + SECOND)
     assert await sweep(database) == SweepResult(struck_off=1, lost=1)
-    assert await workers.beat(database, worker) == workers.Beat(is_alive=False)
+    assert await workers.beat(database, worker) == workers.HeartbeatReply(is_alive=False)
     assert await report(database, [success(mine, worker)]) == frozenset()
     clock.advance(SECOND)
     other = await workers.register(database, "one", ["default"], ["python"], 10)

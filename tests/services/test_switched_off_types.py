@@ -13,9 +13,9 @@ from foliot.domain.explain.records import Verdict
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
-from foliot.services.jobs.job_types import switch
+from foliot.services.jobs.job_types import set_type_enabled
 from foliot.services.runs.backfill import backfill
-from foliot.services.runs.explain import Answer, explain_instant
+from foliot.services.runs.explain import RunExplanation, explain_instant
 from foliot.services.runs.run_control import retry_run, run_now
 from foliot.services.scheduling.fast_path import split_due
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
@@ -32,10 +32,10 @@ MINUTE = timedelta(minutes=1)
 
 
 async def turn(stage: Stage, *, on: bool, kind: str = "python", reason: str = "moving house") -> None:
-    await switch(stage.database, Scope(stage.workspace, TEST), kind, enabled=on, reason=reason)
+    await set_type_enabled(stage.database, Scope(stage.workspace, TEST), kind, enabled=on, reason=reason)
 
 
-async def why(stage: Stage, job_id: JobId) -> Answer:
+async def why(stage: Stage, job_id: JobId) -> RunExplanation:
     return await explain_instant(stage.database, Scope(stage.workspace), job_id)
 
 

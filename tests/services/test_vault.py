@@ -10,7 +10,15 @@ import pytest
 
 from foliot.domain.errors import Conflict, Invalid, Unavailable
 from foliot.domain.ids import SecretId, WorkspaceId
-from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, purpose, read_keys
+from foliot.services.secrets.vault import (
+    FixedKeys,
+    MasterKey,
+    SealedValue,
+    UnreadableError,
+    Vault,
+    purpose,
+    read_keys,
+)
 from foliot.testing.fixtures import InMemoryKeys, a_vault
 
 HERE, IT = WorkspaceId(uuid4()), SecretId(uuid4())
@@ -43,10 +51,10 @@ def test_every_bit_of_it_matters() -> None:
     for place in range(len(box)):
         touched = box[:place] + bytes((box[place] ^ 1,)) + box[place + 1 :]
         with pytest.raises(UnreadableError):
-            vault.open(FOR, Sealed(key_id, touched))
+            vault.open(FOR, SealedValue(key_id, touched))
     for cut in (0, 5, 12, len(box) - 1):
         with pytest.raises(UnreadableError):
-            vault.open(FOR, Sealed(key_id, box[:cut]))
+            vault.open(FOR, SealedValue(key_id, box[:cut]))
 
 
 def test_another_key_opens_nothing_even_under_the_id_of_the_right_one() -> None:
@@ -56,7 +64,7 @@ def test_another_key_opens_nothing_even_under_the_id_of_the_right_one() -> None:
         a_vault(wrong).open(FOR, sealed)
     assert not unknown.value.is_known
     with pytest.raises(UnreadableError):
-        a_vault(wrong).open(FOR, Sealed(wrong.id, sealed.box))
+        a_vault(wrong).open(FOR, SealedValue(wrong.id, sealed.box))
 
 
 def test_older_keys_open_and_the_first_one_seals() -> None:
@@ -76,11 +84,11 @@ def test_a_key_that_another_process_has_added_is_found_when_it_is_met() -> None:
 
 def test_keys_that_were_given_are_not_added_to() -> None:
     with pytest.raises(Conflict, match="FOLIOT_MASTER_KEY"):
-        Vault(Given([MasterKey.new()])).renew()
+        Vault(FixedKeys([MasterKey.new()])).renew()
 
 
 def test_without_a_key_nothing_is_sealed_and_the_self_test_has_nothing_to_say() -> None:
-    vault = Vault(Given())
+    vault = Vault(FixedKeys())
     vault.check()
     with pytest.raises(Unavailable, match="no master key"):
         vault.seal(FOR, b"value")
@@ -91,7 +99,7 @@ def test_the_self_test_passes_where_encryption_works() -> None:
 
 
 def test_the_self_test_finds_encryption_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Vault, "seal", lambda self, purpose, plain: Sealed(self.present, plain))
+    monkeypatch.setattr(Vault, "seal", lambda self, purpose, plain: SealedValue(self.present, plain))
     monkeypatch.setattr(Vault, "open", lambda self, purpose, sealed: sealed.box)
     with pytest.raises(Unavailable, match="self-test"):
         a_vault().check()

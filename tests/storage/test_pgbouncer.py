@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.ids import WorkspaceId
 from foliot.services import hints
 from foliot.services.identity import installation
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.storage.queries import SqlQuery
 from foliot.storage.server import inspect
 from foliot.storage.tx import Database, PoolSize, Role
@@ -52,7 +52,7 @@ async def test_setup_and_keys_work_through_the_pooler(pooled_url: str) -> None:
         first = await installation.first_start(database, tzdata_version="2026.6")
         assert first is not None
         for _ in range(10):  # more often than the driver's habit of preparing a statement
-            assert await Door(database).enter(first.secret, None)
+            assert await Authenticator(database).enter(first.secret, None)
         assert await installation.first_start(database, tzdata_version="2026.6") is None
 
 

@@ -16,6 +16,8 @@ from tests.stories.certificates import Authority, in_front_of
 from tests.stories.hosting import Alpha, HostProcess, wait_for
 from tests.stories.serving import wait_until
 
+pytestmark = pytest.mark.usefixtures("used_data_dir")
+
 KEY = "fol_nobody"
 USAGE, UNREACHABLE = 2, 6  # exit codes
 
@@ -88,7 +90,7 @@ def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str
     if content is not None:
         file.write_text(content)
     code, said = refused(tmp_path, "--server", "https://127.0.0.1:9", "--ca", str(file))
-    assert (code, f"{file} has no certificates that can be read" in said) == (USAGE, True), said
+    assert (code, f"{file} has no readable certificates" in said) == (USAGE, True), said
 
 
 def test_an_address_without_its_scheme_is_told_as_one(tmp_path: Path) -> None:

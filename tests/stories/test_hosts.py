@@ -19,6 +19,8 @@ from tests.stories.hosting import Alpha, wait_for
 from tests.stories.serving import STOP_WITHIN, wait_until
 from tests.stories.stage import Stage
 
+pytestmark = pytest.mark.usefixtures("used_data_dir")
+
 BAD_SOON = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
 # PostgreSQL itself takes no run of this job by its schedule.
 BREAK = """
@@ -138,7 +140,7 @@ def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_i
         assert [(each.name, each.size) for each in kept.artifacts] == [("players.csv", 1_000)]
         refused = wait_for(client, client.jobs.run(job.id, input={"size": 1_001}).id, "failed")
         # Raised where it was made: what the server refuses is told as artifact_refused.
-        assert (refused.error.code, "the most is 1,000" in refused.error.message) == ("ValueError", True)
+        assert (refused.error.code, "the maximum is 1,000" in refused.error.message) == ("ValueError", True)
         assert refused.artifacts == []
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +21,7 @@ import pytest
 from foliot import Client
 from tests.fork_server import environ_without_foliot, run_foliot
 from tests.stories.serving import Serving
+from tests.temporary import temporary_folder
 
 WITHIN = 60.0
 pytestmark = pytest.mark.timeout(
@@ -32,9 +32,8 @@ pytestmark = pytest.mark.timeout(
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     """An empty folder in which somebody has started Foliot: one for all three, for they do not meet."""
-    with tempfile.TemporaryDirectory(prefix="foliot-test-", ignore_cleanup_errors=True) as made:
-        Path(made).chmod(0o711)
-        yield Path(made).resolve()
+    with temporary_folder() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import hosts, remote_register, workers
 from foliot.services.workers.claim import Turns, claim
-from foliot.services.workers.remote_register import Hello, HostHello, Speaker
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Role
@@ -66,12 +66,12 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         found: dict[str, Any] = answer.json()
         return found
 
-    speaker = Speaker(town.ids[who], PrincipalId(uuid4()), TEST)
-    hello = Hello(
+    speaker = WorkerPrincipal(town.ids[who], PrincipalId(uuid4()), TEST)
+    hello = RemoteWorkerHello(
         f"{CANARY} process",
         ["http"],
         1,
-        host=HostHello(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
+        host=HostIntroduction(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
     )
     host = await remote_register.register(town.database, speaker, hello)
     [instance] = (

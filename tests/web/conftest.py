@@ -18,11 +18,11 @@ from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, Pri
 from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.handlers.dependencies import EgressPolicy
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.services.identity.installation import first_start
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import keys, members, workspaces
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
 from foliot.storage.workers.workers import WorkerRow
 from foliot.testing.clock import ManualClock
@@ -30,7 +30,7 @@ from foliot.testing.database import Databases, pool_url
 from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.web.rate_limits import Rates
+from foliot.web.rate_limits import RateLimits
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
@@ -82,11 +82,8 @@ class Town:
         """A new principal with a key; answers with its secret."""
         workspace = self.ids[who]
         holder = Principal(PrincipalId(uuid4()), workspace, kind, name or f"{role}-{uuid4().hex[:6]}", role)
-        key = ApiKey.make(token_bytes(KEY_ENTROPY))
         async with self.database.tx(Role.APP, workspace) as tx:
-            await members.insert_principal(tx, holder)
-            await keys.insert_key(tx, KeyId(uuid4()), key, holder, name=holder.name, scopes=scopes)
-        return key.secret
+            return await _enrol(tx, holder, scopes)
 
 
 def job(**fields: Any) -> dict[str, Any]:
@@ -104,6 +101,13 @@ def job(**fields: Any) -> dict[str, Any]:
 def problems(answer: httpx.Response) -> Mapping[str, str]:
     """What is wrong where."""
     return {each["pointer"]: each["message"] for each in answer.json()["errors"]}
+
+
+async def _enrol(tx: Tx, holder: Principal, scopes: frozenset[str]) -> str:
+    key = ApiKey.make(token_bytes(KEY_ENTROPY))
+    await members.insert_principal(tx, holder)
+    await keys.insert_key(tx, KeyId(uuid4()), key, holder, name=holder.name, scopes=scopes)
+    return key.secret
 
 
 @pytest.fixture
@@ -125,8 +129,8 @@ async def founded(
     database: Database,
     *,
     stopping: bool = False,
-    door: Door | None = None,
-    rates: Rates | None = None,
+    door: Authenticator | None = None,
+    rates: RateLimits | None = None,
     vault: Vault | None = None,
 ) -> AsyncIterator[Town]:
     async def probe() -> Readiness:
@@ -148,7 +152,11 @@ async def founded(
             made.ids[slug] = WorkspaceId(uuid4())
             async with database.tx(Role.APP, system=True) as tx:
                 await workspaces.insert_missing(tx, made.ids[slug], slug, slug.title())
-            for role in MemberRole:
-                made.keys[slug, role.value] = await made.enrol(slug, role)
+            async with database.tx(Role.APP, made.ids[slug]) as tx:  # one for all: many tests begin here
+                for role in MemberRole:
+                    holder = Principal(
+                        PrincipalId(uuid4()), made.ids[slug], PrincipalKind.SERVICE, f"{role}-{slug}", role
+                    )
+                    made.keys[slug, role.value] = await _enrol(tx, holder, frozenset())
         yield made
     await app.state.door.close()

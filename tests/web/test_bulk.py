@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind, Scope
-from foliot.domain.bulk import Action, Outcome
+from foliot.domain.bulk import BulkOutcome, JobAction
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.jobs import bulk as services_bulk
-from foliot.services.jobs.bulk_steps import do_piece
+from foliot.services.jobs.bulk_steps import apply_to_batch
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
@@ -291,7 +291,7 @@ async def test_a_job_given_away_since_it_was_found_is_not_stopped(
     agent = PrincipalId(UUID(made["owner"]))
     owner.execute("UPDATE foliot.jobs SET owner_id = NULL WHERE id = %s", [made["id"]])
     async with database.tx(Role.APP, town.ids["acme"]) as tx:
-        order = services_bulk.Order(Action.PAUSE)
+        order = services_bulk.BulkOrder(JobAction.PAUSE)
         scope = Scope(town.ids["acme"], TEST, visible_owner=agent)
-        [told] = await do_piece(tx, [JobId(UUID(made["id"]))], order, scope, dry_run=False)
-    assert told.outcome is Outcome.NOT_FOUND
+        [told] = await apply_to_batch(tx, [JobId(UUID(made["id"]))], order, scope, dry_run=False)
+    assert told.outcome is BulkOutcome.NOT_FOUND

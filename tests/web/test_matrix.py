@@ -23,7 +23,7 @@ from foliot.domain.ids import PrincipalId
 from foliot.services.identity import workspaces
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import remote_register
-from foliot.services.workers.remote_register import Hello, HostHello, Speaker
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Database, Role
@@ -189,8 +189,10 @@ class Makers:
         )
 
     async def host(self, workspace: str) -> str:
-        speaker = Speaker(self.town.ids[workspace], PrincipalId(uuid4()), TEST)
-        hello = Hello("canary-shared", ["http"], 1, host=HostHello(f"canary-shared {uuid4().hex}"))
+        speaker = WorkerPrincipal(self.town.ids[workspace], PrincipalId(uuid4()), TEST)
+        hello = RemoteWorkerHello(
+            "canary-shared", ["http"], 1, host=HostIntroduction(f"canary-shared {uuid4().hex}")
+        )
         made = await remote_register.register(self.town.database, speaker, hello)
         self.last_host = str(made.host_id)
         return self.last_host

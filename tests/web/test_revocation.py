@@ -14,7 +14,7 @@ from foliot.clock import monotonic
 from foliot.engine.hints import HintListener
 from foliot.services.hints import Announcer, Hint
 from foliot.services.identity import authentication
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.app import create_app
@@ -31,7 +31,7 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
         return Readiness()
 
     async with Database(login_url, clock=ManualClock()) as database:
-        door = Door(database)
+        door = Authenticator(database)
         listening = HintListener(database, login_url, {Hint.KEYS: door.forget})
         ear = asyncio.create_task(listening.step()) if hears else None
         app = create_app(probe, asyncio.Event(), database, lambda _: None, door=door)
@@ -120,7 +120,7 @@ async def test_what_was_read_before_a_change_is_not_remembered_after_it(
     database: Database, town: Town
 ) -> None:
     """The hint may come while the answer of the database is still under way."""
-    door = Door(database)
+    door = Authenticator(database)
     looking = asyncio.create_task(door.enter(town.keys["acme", "editor"], None))
     await asyncio.sleep(0)
     door.forget()

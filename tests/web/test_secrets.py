@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from foliot.services.secrets.vault import Given, MasterKey, Vault
+from foliot.services.secrets.vault import FixedKeys, MasterKey, Vault
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import InMemoryKeys, a_vault
 from tests.web.conftest import Town, founded, job, problems
@@ -203,7 +203,7 @@ async def test_a_node_without_a_key_or_with_a_wrong_one_takes_no_secrets_and_say
 ) -> None:
     async with founded(database) as town:
         found = await made(town)
-        for vault in (Vault(Given()), a_vault(MasterKey.new())):
+        for vault in (Vault(FixedKeys()), a_vault(MasterKey.new())):
             town.http._transport.app.state.vault = vault  # type: ignore[attr-defined]
             answer = await town.ask("POST", "/secrets", role="admin", json={"name": "x", "value": VALUE})
             assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")

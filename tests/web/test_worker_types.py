@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foliot.domain.quotas import Quotas
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.services.workers import remote, remote_register
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, problems
@@ -121,7 +121,7 @@ async def test_what_was_taken_from_a_host_is_told_as_gone_and_a_host_that_is_gon
 
 async def test_a_quota_bounds_hosts_and_servers_and_never_those_that_are_there_already(shire: Town) -> None:
     state = shire.http._transport.app.state  # type: ignore[attr-defined]
-    state.door = Door(shire.database, Quotas(hosts=1, servers=2))
+    state.door = Authenticator(shire.database, Quotas(hosts=1, servers=2))
     host = (await registered(shire, "h1", "pvp", "pve"))["host_id"]
     again = await registered(shire, "h1", "pvp", "pve")  # it comes back, and nothing has grown
     assert again["host_id"] == host

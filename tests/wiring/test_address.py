@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foliot.sdk.connection import find
+from foliot.sdk.connection import resolve_connection
 from foliot.wiring.listener import publish_address
 
 URL = "http://127.0.0.1:12345"
@@ -24,14 +24,17 @@ def data_dir(tmp_path: Path) -> Path:
 
 def test_a_client_of_this_folder_finds_the_server_that_lives(data_dir: Path) -> None:
     with publish_address(data_dir, URL):
-        place = find(environ={}, cwd=data_dir.parent)
+        place = resolve_connection(environ={}, cwd=data_dir.parent)
         assert (place.url, place.key) == (URL, "local-key")
-        assert find(environ={"FOLIOT_PORT": "9000"}, cwd=data_dir.parent).url == URL
+        assert resolve_connection(environ={"FOLIOT_PORT": "9000"}, cwd=data_dir.parent).url == URL
         named = {"FOLIOT_API_URL": "http://127.0.0.1:1", "FOLIOT_API_KEY": "k"}
-        assert find(environ=named, cwd=data_dir.parent).url == "http://127.0.0.1:1"
-        assert find("http://127.0.0.1:2", environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:2"
+        assert resolve_connection(environ=named, cwd=data_dir.parent).url == "http://127.0.0.1:1"
+        assert (
+            resolve_connection("http://127.0.0.1:2", environ={}, cwd=data_dir.parent).url
+            == "http://127.0.0.1:2"
+        )
     assert not (data_dir / "address").exists()
-    assert find(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
+    assert resolve_connection(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
 
 
 def test_what_a_killed_server_left_is_not_believed(data_dir: Path) -> None:
@@ -45,23 +48,26 @@ def test_what_a_killed_server_left_is_not_believed(data_dir: Path) -> None:
     )
     assert (died.stdout, died.returncode) == ("kept\n", -9)
     assert (data_dir / "address").read_text() == f"{URL}\n"
-    assert find(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
+    assert resolve_connection(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
     with publish_address(data_dir, "http://127.0.0.1:5"):
-        assert find(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:5"
+        assert resolve_connection(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:5"
 
 
 def test_the_first_of_two_servers_with_one_directory_is_named(data_dir: Path) -> None:
     with publish_address(data_dir, URL):
         with publish_address(data_dir, "http://127.0.0.1:2"):
-            assert find(environ={}, cwd=data_dir.parent).url == URL
-        assert find(environ={}, cwd=data_dir.parent).url == URL
+            assert resolve_connection(environ={}, cwd=data_dir.parent).url == URL
+        assert resolve_connection(environ={}, cwd=data_dir.parent).url == URL
 
 
 def test_no_address_of_another_machine_is_taken_from_a_folder(data_dir: Path) -> None:
     """A folder may be anybody's, and the key that is sent comes from the environment."""
     for url in ("http://203.0.113.7:8700", "https://evil.example.test"):
         with publish_address(data_dir, url):
-            assert find(environ={"FOLIOT_API_KEY": "k"}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
+            assert (
+                resolve_connection(environ={"FOLIOT_API_KEY": "k"}, cwd=data_dir.parent).url
+                == "http://127.0.0.1:8700"
+            )
 
 
 def test_a_server_goes_on_where_its_address_cannot_be_kept(tmp_path: Path) -> None:

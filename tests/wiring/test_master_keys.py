@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.services.secrets.vault import MasterKey, Sealed, Vault
+from foliot.services.secrets.vault import MasterKey, SealedValue, Vault
 from foliot.settings import load
 from foliot.wiring.master_keys import FILE, KeyFile, given_keys, vault_of
 
@@ -80,7 +80,7 @@ def test_keys_of_the_setting_come_before_the_file_and_cannot_be_added_to(tmp_pat
     assert vault.known == (one.id, two.id)
     with pytest.raises(Conflict):
         vault.renew()
-    assert isinstance(vault.seal(FOR, b"value"), Sealed)
+    assert isinstance(vault.seal(FOR, b"value"), SealedValue)
 
 
 def test_the_setting_may_name_a_file(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from foliot.clock import monotonic
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.engine.loop import Loop
-from foliot.services.workers.workers import Beat
+from foliot.services.workers.workers import HeartbeatReply
 from foliot.worker.heartbeat import Heartbeat
 from tests.waiting import until
 
@@ -27,10 +27,10 @@ LEASE = timedelta(seconds=0.6)
 class Line:
     """Answers beats as it is told to."""
 
-    answer: Beat | Exception
+    answer: HeartbeatReply | Exception
     beats: list[WorkerId] = field(default_factory=list)
 
-    async def beat(self, worker_id: WorkerId, working_on: object, *, draining: bool) -> Beat:
+    async def beat(self, worker_id: WorkerId, working_on: object, *, draining: bool) -> HeartbeatReply:
         self.beats.append(worker_id)
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -44,7 +44,7 @@ class Body:
     told: list[Any] = field(default_factory=list)
     is_draining: bool = False
 
-    def on_beat(self, beat: Beat) -> None:
+    def on_beat(self, beat: HeartbeatReply) -> None:
         self.told.append(beat)
 
     def stop_all(self, why: str) -> None:
@@ -57,7 +57,7 @@ class Body:
         return None
 
 
-async def live(answer: Beat | Exception, holds: Any) -> tuple[Line, Body]:
+async def live(answer: HeartbeatReply | Exception, holds: Any) -> tuple[Line, Body]:
     line, body = Line(answer), Body()
     heart = Heartbeat(line, body, asyncio.get_running_loop(), LEASE)  # type: ignore[arg-type]
     heart.follow(ME, monotonic())
@@ -70,7 +70,7 @@ async def live(answer: Beat | Exception, holds: Any) -> tuple[Line, Body]:
 
 async def test_it_beats_three_times_in_a_lease_and_says_nothing_while_all_is_well() -> None:
     began = monotonic()
-    line, body = await live(Beat(is_alive=True), lambda line, body: len(line.beats) == 4)
+    line, body = await live(HeartbeatReply(is_alive=True), lambda line, body: len(line.beats) == 4)
     assert monotonic() - began > 3 * LEASE.total_seconds() / 3
     assert body.told == []
     assert set(line.beats) == {ME}
@@ -84,14 +84,14 @@ async def test_a_worker_that_cannot_renew_is_stopped_before_its_lease_is_over() 
 
 
 async def test_a_worker_that_was_struck_off_learns_it_and_beats_no_more() -> None:
-    struck_off = Beat(is_alive=False)
+    struck_off = HeartbeatReply(is_alive=False)
     line, body = await live(struck_off, lambda line, body: body.told)
     assert body.told == [struck_off]
     assert len(line.beats) == 1
 
 
 async def test_a_hint_makes_it_beat_before_its_time() -> None:
-    line, body = Line(Beat(is_alive=True)), Body()
+    line, body = Line(HeartbeatReply(is_alive=True)), Body()
     heart = Heartbeat(line, body, asyncio.get_running_loop(), timedelta(hours=1))  # type: ignore[arg-type]
     heart.follow(ME, monotonic())
     await heart.step()
@@ -103,6 +103,6 @@ async def test_a_hint_makes_it_beat_before_its_time() -> None:
 
 
 async def test_cancels_come_with_the_beat() -> None:
-    cancels = Beat(is_alive=True, cancels=[(RunId(uuid4()), 1)])
+    cancels = HeartbeatReply(is_alive=True, cancels=[(RunId(uuid4()), 1)])
     _, body = await live(cancels, lambda line, body: body.told)
     assert body.told[0] == cancels

@@ -10,7 +10,7 @@ import pytest
 
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
-from foliot.services.workers.workers import Beat
+from foliot.services.workers.workers import HeartbeatReply
 from foliot.worker.heartbeat import AT_ONCE, IDLE, POLL_PAUSE, CancelPoll, Key
 from foliot.worker.worker import Worker
 
@@ -25,23 +25,23 @@ class Body:
     def __init__(self, *going: Key) -> None:
         self.id: WorkerId | None = ME
         self.going = list(going)
-        self.told: list[Beat] = []
+        self.told: list[HeartbeatReply] = []
 
     def under_way(self) -> tuple[list[Key], list[Key]]:
         return self.going, [OTHER]
 
-    def on_beat(self, beat: Beat) -> None:
+    def on_beat(self, beat: HeartbeatReply) -> None:
         self.told.append(beat)
 
 
 class Line:
-    def __init__(self, answer: Beat | WorkerGone) -> None:
+    def __init__(self, answer: HeartbeatReply | WorkerGone) -> None:
         self.answer = answer
         self.asked: list[tuple[WorkerId, list[Key], list[Key]]] = []
 
     async def stops(
         self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
-    ) -> Beat:
+    ) -> HeartbeatReply:
         self.asked.append((worker_id, list(working_on), list(stopping)))
         if isinstance(self.answer, WorkerGone):
             raise self.answer
@@ -53,7 +53,7 @@ def stopping(line: Line, body: Body) -> CancelPoll:
 
 
 async def test_who_has_no_work_asks_nobody() -> None:
-    line = Line(Beat(is_alive=True))
+    line = Line(HeartbeatReply(is_alive=True))
     assert await stopping(line, Body()).step() == IDLE
     stranger = Body(RUN)
     stranger.id = None
@@ -62,14 +62,16 @@ async def test_who_has_no_work_asks_nobody() -> None:
 
 
 async def test_a_cancel_is_told_to_the_worker_and_the_next_is_asked_for_at_once() -> None:
-    line, body = Line(Beat(is_alive=True, cancels=[RUN])), Body(RUN)
+    line, body = Line(HeartbeatReply(is_alive=True, cancels=[RUN])), Body(RUN)
     assert await stopping(line, body).step() == AT_ONCE
     assert line.asked == [(ME, [RUN], [OTHER])]
     assert [beat.cancels for beat in body.told] == [[RUN]]
 
 
-@pytest.mark.parametrize("answer", [Beat(is_alive=True), Beat(is_alive=True, cancels=[OTHER])])
-async def test_an_answer_that_changes_nothing_is_followed_by_a_breath(answer: Beat) -> None:
+@pytest.mark.parametrize(
+    "answer", [HeartbeatReply(is_alive=True), HeartbeatReply(is_alive=True, cancels=[OTHER])]
+)
+async def test_an_answer_that_changes_nothing_is_followed_by_a_breath(answer: HeartbeatReply) -> None:
     """A server that stops answers at once; of a run whose claim was lost on the way it tells again and again."""
     assert await stopping(Line(answer), Body(RUN)).step() == POLL_PAUSE
 

@@ -26,7 +26,7 @@ from foliot.services.runs.run_control import cancel_run
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Work
-from foliot.services.workers.workers import Beat
+from foliot.services.workers.workers import HeartbeatReply
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
@@ -217,7 +217,7 @@ async def test_an_attempt_that_is_ended_before_its_first_step_is_reported_and_gi
     await make_ready(database, clock, workspace)
     await desk.worker.step()
     [key] = desk.worker.working_on()
-    desk.worker.on_beat(Beat(is_alive=True, cancels=[key]))
+    desk.worker.on_beat(HeartbeatReply(is_alive=True, cancels=[key]))
     assert desk.gate.begun == [], "nothing has run since the claim"
     await desk.work_off(1)
     assert (desk.gate.begun, desk.worker.working_on(), statuses(owner)) == ([], [], ["cancelled"])

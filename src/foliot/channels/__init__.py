@@ -1,1 +1,1 @@
-"""How word leaves the house, one file each. A channel sends once and says what came of it; when, how often and until when is decided elsewhere."""
+"""Channels: how a notice leaves, one file each. A channel sends once and returns the outcome; the courier decides on retries."""

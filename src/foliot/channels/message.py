@@ -1,4 +1,4 @@
-"""A message as it leaves: the same JSON for who asks the API and for whom a webhook tells."""
+"""Map a message to its JSON shape. The API and webhooks share it, so it is neither's own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`webhook`: a message of a room as one signed POST, by Standard Webhooks. Any 2xx is received; redirects are not followed.
+"""`webhook`: send a room's message as one signed POST, by Standard Webhooks. Any 2xx is received; redirects are not followed.
 
-The id is the same whenever the same message is sent again, which happens when an answer got lost: receivers do it once by that.
+The id stays the same when a message is sent again because an answer got lost: receivers use it to handle the message once.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from foliot.egress.client import (
 )
 from foliot.egress.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.url import InvalidTarget, read_target
-from foliot.services.messaging.courier import LEASE, Parcel
+from foliot.services.messaging.courier import LEASE, OutgoingMessage
 from foliot.wire.rooms import MessageSent, RoomNamed
 
 WITHIN = LEASE.total_seconds() / 2  # for the whole exchange, names and connections included
-KEPT = 1024  # bytes of an answer, of which nobody reads any
+KEPT = 1024  # bytes of an answer, which nobody reads
 
 
 class WebhookChannel:
@@ -34,8 +34,8 @@ class WebhookChannel:
         self._egress = egress
         self._clock = clock or SystemClock()
 
-    async def send(self, parcel: Parcel) -> Came:
-        """Once. Whatever goes wrong is told, and none of it with the path of the address, in which tokens often stand."""
+    async def send(self, parcel: OutgoingMessage) -> Came:
+        """Send once. Return every failure, without the path of the address, which often holds tokens."""
         try:
             outgoing = self._request(parcel)
         except InvalidTarget as error:
@@ -51,12 +51,12 @@ class WebhookChannel:
             if not deadline.expired():
                 raise
             return Unanswered(f"The receiver did not answer within {WITHIN:g} s.")
-        return self._told(answer)
+        return self._answered(answer)
 
     def close(self) -> None:
         self._egress.close()
 
-    def _request(self, parcel: Parcel) -> OutgoingRequest:
+    def _request(self, parcel: OutgoingMessage) -> OutgoingRequest:
         target = read_target(parcel.url)
         body = body_of(parcel)
         now, delivery_id = self._clock.now(), str(parcel.taken.id)
@@ -71,13 +71,13 @@ class WebhookChannel:
         }
         return OutgoingRequest("POST", target, tuple(headers.items()), body)
 
-    def _told(self, answer: HttpAnswer) -> Answered:
-        sentence = f"The receiver answered {answer.status} {reason_of(answer)}".rstrip() + "."
-        return Answered(answer.status, sentence, retry_after(answer, self._clock.now()))
+    def _answered(self, answer: HttpAnswer) -> Answered:
+        message = f"The receiver answered {answer.status} {reason_of(answer)}".rstrip() + "."
+        return Answered(answer.status, message, retry_after(answer, self._clock.now()))
 
 
-def body_of(parcel: Parcel) -> bytes:
-    """The same bytes at every try, as long as nobody renames the room or the sender."""
+def body_of(parcel: OutgoingMessage) -> bytes:
+    """Return the body: the same bytes at every try, unless the room or the sender is renamed."""
     message = message_out(parcel.message)
     room = RoomNamed(id=parcel.message.room_id, key=parcel.room_key, name=parcel.room_name)
     sent = MessageSent(type="room.message", timestamp=message.sent_at, room=room, data=message)

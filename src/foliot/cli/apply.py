@@ -20,8 +20,7 @@ from foliot.domain.errors import Invalid, ManagedByCode
 
 if TYPE_CHECKING:
     from foliot.cli.job_file import JobFile
-    from foliot.sdk.sync.plan import Plan
-    from foliot.sdk.sync.writes import Writing
+    from foliot.sdk.sync.plan import JobWriter, SyncPlan
     from foliot.wire.jobs import JobOut
 
 MAX_NAMED = 10
@@ -51,18 +50,17 @@ def apply(
     Jobs are matched by name. Applying the same file again changes nothing. Paused jobs stay paused.
     """
     from foliot.cli.job_file import read_job_file
-    from foliot.sdk.sync.plan import plan
-    from foliot.sdk.sync.writes import Writing, names_of
+    from foliot.sdk.sync.plan import JobWriter, plan_sync, unique_names
 
     wanted = read_job_file(read_text(file, "--file"), "standard input" if file == "-" else file)
     jobs = list(track("reading", session.client.jobs.each()))
-    names, calendars = names_of(jobs), _calendar_names(session)
-    found = plan(
+    names, calendars = unique_names(jobs), _calendar_names(session)
+    found = plan_sync(
         wanted.entries,
         jobs,
         names,
         calendars,
-        settle=_schedule_resolver(session),
+        resolve=_schedule_resolver(session),
         is_mine=lambda job: wanted.marker in job.tags,
     )
     if plan_only:
@@ -77,7 +75,7 @@ def apply(
         listed = ", ".join(f'"{job.name}"' for job in found.gone[:MAX_NAMED])
         gone = pluralize(len(found.gone), "job is", "jobs are")
         confirm(f"{gone} no longer in the file: {listed}. Archive?", yes=yes)
-    _write(session, wanted, found, Writing(names, calendars), note, force=force)
+    _write(session, wanted, found, JobWriter(names, calendars), note, force=force)
     if prune:
         for job in track("archiving", found.gone):
             session.client.jobs.delete(job.id)
@@ -101,13 +99,13 @@ def export(
     """Write jobs to a file for `foliot apply`: YAML, or JSON with -o json. Archived jobs are left out."""
     from foliot.cli.job_file import job_file_of
     from foliot.cli.yaml_text import write_yaml
-    from foliot.sdk.sync.writes import names_of
+    from foliot.sdk.sync.plan import unique_names
 
     jobs = sorted(
         track("reading", session.client.jobs.each(q=" ".join(q) if q else None)), key=lambda job: job.name
     )
     needs_all_names = q and any(job.depends_on for job in jobs)
-    names = names_of(session.client.jobs.each()) if needs_all_names else names_of(jobs)
+    names = unique_names(session.client.jobs.each()) if needs_all_names else unique_names(jobs)
     content = job_file_of(jobs, names, _calendar_names(session))
     text = (
         json.dumps(content, ensure_ascii=False, indent=2)
@@ -127,7 +125,7 @@ def export(
     print_err(f"Wrote {pluralize(len(jobs), 'job')} to {file}.")
 
 
-def plan_page(plan: Plan, *, prune: bool, applied: bool) -> Block:
+def plan_page(plan: SyncPlan, *, prune: bool, applied: bool) -> Block:
     """Show new jobs, changes field by field, removed jobs, and how many stay as they are."""
     blocks: list[Block] = []
     for entry in plan.create:
@@ -154,7 +152,7 @@ def plan_page(plan: Plan, *, prune: bool, applied: bool) -> Block:
     return stack(*blocks, styled(_summary(plan, prune=prune, applied=applied), BOLD))
 
 
-def plan_json(plan: Plan, *, prune: bool, applied: bool) -> dict[str, Any]:
+def plan_json(plan: SyncPlan, *, prune: bool, applied: bool) -> dict[str, Any]:
     def refs(jobs: tuple[JobOut, ...]) -> list[dict[str, str]]:
         return [{"id": str(job.id), "name": job.name} for job in jobs]
 
@@ -179,7 +177,7 @@ def plan_json(plan: Plan, *, prune: bool, applied: bool) -> dict[str, Any]:
     }
 
 
-def _summary(plan: Plan, *, prune: bool, applied: bool) -> str:
+def _summary(plan: SyncPlan, *, prune: bool, applied: bool) -> str:
     gone = len(plan.gone) if prune else 0
     if plan.changes_nothing and not gone:
         return "No changes."
@@ -189,7 +187,7 @@ def _summary(plan: Plan, *, prune: bool, applied: bool) -> str:
     return f"{text}." if applied else f"{text}. Nothing was done."
 
 
-def _refuse_managed(found: Plan) -> None:
+def _refuse_managed(found: SyncPlan) -> None:
     """Refuse before the first write: an error halfway would leave the file half applied."""
     managed = [update for update in found.update if update.job.managed_by is not None]
     if managed:
@@ -201,14 +199,14 @@ def _refuse_managed(found: Plan) -> None:
 
 
 def _write(
-    session: Session, wanted: JobFile, found: Plan, writing: Writing, note: str | None, *, force: bool
+    session: Session, wanted: JobFile, found: SyncPlan, writer: JobWriter, note: str | None, *, force: bool
 ) -> None:
     for entry in track("creating", found.create):
-        writing.created(entry, session.client.jobs.create(writing.creation(entry, [wanted.marker])).id)
+        writer.remember(entry, session.client.jobs.create(writer.create_body(entry, [wanted.marker])).id)
     for update in track("changing", found.update):
         session.client.jobs.replace(
             update.job.id,
-            writing.replacement(update),
+            writer.replace_body(update),
             revision=update.job.revision,
             note=note,
             force=force,

@@ -1,4 +1,7 @@
-"""A file of jobs: `jobs:` with the fields of the API. Schedules may be words; jobs and calendars go by name."""
+"""A file of jobs: `jobs:` with the fields of the API. Schedules may be words; jobs and calendars go by name.
+
+Why: docs/decisions/804-jobs-as-a-file.md
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from pydantic import ValidationError
 from foliot.cli.yaml_text import read_yaml
 from foliot.domain.errors import Invalid
 from foliot.sdk.errors import Invalid as InvalidJob
-from foliot.sdk.sync.entries import MARKER, Entry, definition_of, entry_of, lines_of
+from foliot.sdk.sync.entries import FILE_TAG, JobEntry, error_lines, job_definition, read_entry
 from foliot.wire.jobs import JobFields, JobOut
 
 DEFAULT_SET = "jobs"
@@ -27,12 +30,12 @@ _KEYS = {"set", "jobs"}
 @dataclass(frozen=True, slots=True)
 class JobFile:
     set: str
-    entries: tuple[Entry, ...]
+    entries: tuple[JobEntry, ...]
 
     @property
     def marker(self) -> str:
         """The tag of jobs that this file created."""
-        return MARKER + self.set
+        return FILE_TAG + self.set
 
 
 def read_job_file(text: str, name: str) -> JobFile:
@@ -50,13 +53,13 @@ def read_job_file(text: str, name: str) -> JobFile:
             f'"set" of {name} must be a short name.',
             hint="Lower-case letters, digits and - _ . up to 40 characters.",
         )
-    entries: list[Entry] = []
+    entries: list[JobEntry] = []
     problems: list[str] = []
     for index, job in enumerate(found["jobs"]):
         try:
-            entries.append(entry_of(job))
+            entries.append(read_entry(job))
         except ValidationError as error:
-            problems += [f"{_job_label(job, index)}{line}" for line in lines_of(error)]
+            problems += [f"{_job_label(job, index)}{line}" for line in error_lines(error)]
         except InvalidJob as error:
             problems.append(f"{_job_label(job, index)} {error.message}")
     repeated = [each for each, times in Counter(entry.name for entry in entries).items() if times > 1]
@@ -74,7 +77,7 @@ def job_file_of(
 
 
 def _job_fields(job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID, str]) -> dict[str, Any]:
-    values = definition_of(job, names, calendars)
+    values = job_definition(job, names, calendars)
     fields = {name: values[name] for name in ("name", "description", "type") if values[name]}
     fields["schedule"] = _schedule_fields(job)
     for name, field in JobFields.model_fields.items():

@@ -1,6 +1,8 @@
 """Planned times of many jobs within a time span: ordered, bounded, with the instant up to which the list is complete.
 
 One line is one planned time, or a series: times of one job that are less than an hour apart and have the same outcome.
+
+Why: docs/decisions/504-agenda-statistics-and-large-workspaces.md
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class AgendaJob:
     """A job with planned times ahead. `since` is at or before the first of them; jobs are sorted by it."""
 
     job: Job
@@ -56,7 +58,7 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AgendaLine:
     """One line of the agenda. `count` is None above the counting bound; `last` is set for a series."""
 
     first: PlannedTime
@@ -68,16 +70,16 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AgendaEntry:
     job_id: JobId
-    line: Line
+    line: AgendaLine
 
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
     """`entries` contains every start before `complete_until`, and some later ones."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AgendaEntry, ...]
     complete_until: datetime
 
 
@@ -88,11 +90,11 @@ class _Spent(Exception):  # no fault: the work is bounded
 @dataclass(slots=True)
 class _Effort:
     left: int
-    lines: dict[object, tuple[list[Line], Iterator[Line]]] = field(default_factory=dict)
+    lines: dict[object, tuple[list[AgendaLine], Iterator[AgendaLine]]] = field(default_factory=dict)
 
 
 def agenda(
-    jobs: Sequence[Ahead],
+    jobs: Sequence[AgendaJob],
     start: datetime,
     end: datetime,
     *,
@@ -105,7 +107,7 @@ def agenda(
     is_partial = more_since is not None and more_since <= start
     until = end if more_since is None or is_partial else min(end, more_since)
     merge = _Merge(_Effort(steps), list(jobs), start, end)
-    entries: list[Entry] = []
+    entries: list[AgendaEntry] = []
     try:
         while (at := merge.next_at()) is not None and at < until:
             if len(entries) == most:
@@ -121,10 +123,10 @@ def agenda(
 class _Merge:
     """Merge the lines of all jobs in order. A job is evaluated only when the order reaches it, so most of many jobs cost nothing."""
 
-    def __init__(self, effort: _Effort, jobs: list[Ahead], start: datetime, end: datetime) -> None:
+    def __init__(self, effort: _Effort, jobs: list[AgendaJob], start: datetime, end: datetime) -> None:
         self._effort, self._start, self._end = effort, start, end
         self._jobs = jobs[::-1]
-        self._heads: list[tuple[datetime, int, JobId, Line, Iterator[Line]]] = []
+        self._heads: list[tuple[datetime, int, JobId, AgendaLine, Iterator[AgendaLine]]] = []
         self._order = count()
         self.reached = start  # nothing that comes before this is still to be found
 
@@ -135,24 +137,25 @@ class _Merge:
             self._push(ahead.job.id, _shared(self._effort, ahead, self._start, self._end))
         return self._heads[0][0] if self._heads else None
 
-    def pop(self) -> Entry:
+    def pop(self) -> AgendaEntry:
         self.reached, _, job_id, line, lines = heapq.heappop(self._heads)
         self._push(job_id, lines)
-        return Entry(job_id, line)
+        return AgendaEntry(job_id, line)
 
-    def rest(self) -> list[Entry]:
+    def rest(self) -> list[AgendaEntry]:
         """What is worked out already."""
         return [
-            Entry(job_id, line) for _, _, job_id, line, _ in sorted(self._heads, key=lambda head: head[:2])
+            AgendaEntry(job_id, line)
+            for _, _, job_id, line, _ in sorted(self._heads, key=lambda head: head[:2])
         ]
 
-    def _push(self, job_id: JobId, lines: Iterator[Line]) -> None:
+    def _push(self, job_id: JobId, lines: Iterator[AgendaLine]) -> None:
         line = next(lines, None)
         if line is not None:
             heapq.heappush(self._heads, (line.first.due_at, next(self._order), job_id, line, lines))
 
 
-def _shared(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Iterator[Line]:
+def _shared(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -> Iterator[AgendaLine]:
     """Compute the lines of a timetable once for all jobs that share it."""
     if ahead.skip_next or ahead.runs_left is not None or ahead.job.is_chained:
         yield from _lines(effort, ahead, start, end)
@@ -168,21 +171,21 @@ def _shared(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> It
         yield known[place]
 
 
-def _lines(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Iterator[Line]:
+def _lines(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -> Iterator[AgendaLine]:
     if ahead.job.is_chained and ahead.next_at is None:
         return  # the end of its live run names its next time
     simple = _uncounted(effort, ahead, start, end)
     if simple is not None:
         yield simple
         return
-    line: Line | None = None
+    line: AgendaLine | None = None
     for planned, fate, reason, freeze in _fates(effort, ahead, start, end):
         latest = None if line is None else line.last or line.first
         if line is None or latest is None:
-            line = Line(planned, fate, reason, freeze)
+            line = AgendaLine(planned, fate, reason, freeze)
         elif (line.fate, line.reason) != (fate, reason) or planned.due_at - latest.due_at >= OFTEN:
             yield line
-            line = Line(planned, fate, reason, freeze)
+            line = AgendaLine(planned, fate, reason, freeze)
         elif line.count == MOST_COUNTED:
             last = latest_to_run_until(ahead.job.timetable, planned.planned_for - TICK, end - TICK)
             yield replace(line, last=last or planned, count=None)
@@ -194,7 +197,7 @@ def _lines(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Ite
 
 
 def _fates(
-    effort: _Effort, ahead: Ahead, start: datetime, end: datetime
+    effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime
 ) -> Iterator[tuple[PlannedTime, Fate, SkipReason | None, Freeze | None]]:
     """Yield each planned time in the span with its expected outcome."""
     after = _after(ahead, start)
@@ -221,14 +224,14 @@ def _fates(
         planned = following
 
 
-def _step(effort: _Effort, ahead: Ahead, after: datetime) -> PlannedTime | None:
+def _step(effort: _Effort, ahead: AgendaJob, after: datetime) -> PlannedTime | None:
     if effort.left == 0:
         raise _Spent
     effort.left -= 1
     return planned_after(ahead.job.timetable, after)
 
 
-def _after(ahead: Ahead, start: datetime) -> datetime:
+def _after(ahead: AgendaJob, start: datetime) -> datetime:
     """Return the instant to search from: after the cursor, and after the end of a pause."""
     known = _known(ahead)
     if ahead.job.is_chained:
@@ -237,11 +240,11 @@ def _after(ahead: Ahead, start: datetime) -> datetime:
     return max(known, start - back - TICK)
 
 
-def _known(ahead: Ahead) -> datetime:
+def _known(ahead: AgendaJob) -> datetime:
     return ahead.cursor if ahead.resumes_at is None else max(ahead.cursor, ahead.resumes_at)
 
 
-def _left_at(effort: _Effort, ahead: Ahead, after: datetime) -> int | None:
+def _left_at(effort: _Effort, ahead: AgendaJob, after: datetime) -> int | None:
     """Return how many of max_runs remain at the start of the span."""
     known = _known(ahead)
     if ahead.runs_left is None or after <= known:
@@ -251,7 +254,7 @@ def _left_at(effort: _Effort, ahead: Ahead, after: datetime) -> int | None:
     return 0 if before is None else max(0, ahead.runs_left - before)
 
 
-def _uncounted(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Line | None:
+def _uncounted(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -> AgendaLine | None:
     """Count the times of a plain interval without stepping through them."""
     timetable, schedule = ahead.job.timetable, ahead.job.timetable.schedule
     if (
@@ -269,7 +272,7 @@ def _uncounted(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) ->
     last = latest_until(timetable, after, end - TICK)
     if first is None or last is None or first.planned_for == last.planned_for:
         return None
-    return Line(first, Fate.RUNS, last=last, count=count_between(timetable, after, end - TICK, 10**9))
+    return AgendaLine(first, Fate.RUNS, last=last, count=count_between(timetable, after, end - TICK, 10**9))
 
 
 def _moves(timetable: Timetable) -> bool:

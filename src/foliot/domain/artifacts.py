@@ -74,7 +74,7 @@ def check_count(others: int) -> None:
         )
 
 
-def check_room(used: int, size: int, most: int | None) -> None:
+def check_artifact_storage(used: int, size: int, most: int | None) -> None:
     """`used` is what the workspace has without this one."""
     if most is not None and used + size > most:
         raise QuotaExceeded(

@@ -2,6 +2,8 @@
 
 Attempts continue for a day with growing waits, whatever the error: receivers are repaired, secrets set and networks opened. A
 delivery that is older than a day when its turn comes still gets one attempt.
+
+Why: docs/decisions/903-chat-rooms-and-webhooks.md
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ PATIENCE = timedelta(hours=24)  # since sending began
 GONE = 410
 
 
-class Kind(StrEnum):
+class DeliveryKind(StrEnum):
     """What a delivery is about."""
 
     ROOM_MESSAGE = "room.message"  # ordering_key: the room; place: the number of the message
@@ -32,12 +34,12 @@ class DeliveryState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class LeasedDelivery:
     """A delivery that one courier holds until its lease ends. `attempts` includes the attempt that starts now."""
 
     workspace_id: WorkspaceId
     id: DeliveryId
-    kind: Kind
+    kind: DeliveryKind
     ordering_key: UUID
     position: int
     receiver: str
@@ -78,13 +80,13 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True)
-class Void:
+class Undeliverable:
     """The delivery has no content or no receiver any more."""
 
     sentence: str
 
 
-Came = Answered | Unanswered | Void
+Came = Answered | Unanswered | Undeliverable
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class Dead:
     stops: bool = False
 
 
-def after(came: Came, taken: Taken, now: datetime, chance: float) -> Delivered | Again | Dead:
+def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> Delivered | Again | Dead:
     """Return the next step of a delivery. `chance`, from 0 to 1, spreads the retries of deliveries that failed together."""
     match came:
         case Answered(status=status) if 200 <= status < 300:
@@ -120,11 +122,13 @@ def after(came: Came, taken: Taken, now: datetime, chance: float) -> Delivered |
             return _again(taken, now, wait, status, sentence)
         case Unanswered(sentence=sentence):
             return _again(taken, now, _wait(taken.attempts, chance), None, sentence)
-        case Void(sentence=sentence):
+        case Undeliverable(sentence=sentence):
             return Dead(None, sentence)
 
 
-def _again(taken: Taken, now: datetime, wait: timedelta, status: int | None, why: str) -> Again | Dead:
+def _again(
+    taken: LeasedDelivery, now: datetime, wait: timedelta, status: int | None, why: str
+) -> Again | Dead:
     """The last try stands at the end of the patience, however long the wait before it should have been."""
     until = taken.sending_since + PATIENCE
     return Dead(status, why) if now >= until else Again(min(now + wait, until), status, why)

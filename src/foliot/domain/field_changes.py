@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ChangedField:
     """`path` is a JSON pointer. A field that was not there before, or is there no more, is None on that side."""
 
     path: str
@@ -16,7 +16,9 @@ class Difference:
     after: Any
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any], under: str = "") -> Iterator[Difference]:
+def differences(
+    before: Mapping[str, Any], after: Mapping[str, Any], under: str = ""
+) -> Iterator[ChangedField]:
     """In the order of `after`; what is gone comes last."""
     for name in [*after, *(name for name in before if name not in after)]:
         old, new = before.get(name), after.get(name)
@@ -26,4 +28,4 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], under: str 
         elif old != new or type(old) is not type(
             new
         ):  # 1 and true are equal in Python, and two things in JSON
-            yield Difference(path, old, new)
+            yield ChangedField(path, old, new)

@@ -26,7 +26,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RateState:
     """The state of a bucket, as response headers report it."""
 
     limit: int
@@ -39,7 +39,7 @@ def full(rate: Rate, at: float) -> Bucket:
     return Bucket(float(rate.burst), at)
 
 
-def take(bucket: Bucket, rate: Rate, at: float) -> tuple[Bucket, Standing]:
+def take(bucket: Bucket, rate: Rate, at: float) -> tuple[Bucket, RateState]:
     """Take one token if there is one. A refused request takes none, so repeated attempts do not prolong the wait."""
     tokens = _filled(bucket, rate, at)
     if tokens >= 1:
@@ -49,7 +49,7 @@ def take(bucket: Bucket, rate: Rate, at: float) -> tuple[Bucket, Standing]:
     return Bucket(tokens, at), _standing(rate, tokens, wait)
 
 
-def peek(bucket: Bucket, rate: Rate, at: float) -> Standing:
+def peek(bucket: Bucket, rate: Rate, at: float) -> RateState:
     tokens = _filled(bucket, rate, at)
     wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / rate.per_second))
     return _standing(rate, tokens, wait)
@@ -59,5 +59,5 @@ def _filled(bucket: Bucket, rate: Rate, at: float) -> float:
     return min(rate.burst, bucket.tokens + max(0.0, at - bucket.at) * rate.per_second)
 
 
-def _standing(rate: Rate, tokens: float, wait: int) -> Standing:
-    return Standing(rate.burst, int(tokens), math.ceil((rate.burst - tokens) / rate.per_second), wait)
+def _standing(rate: Rate, tokens: float, wait: int) -> RateState:
+    return RateState(rate.burst, int(tokens), math.ceil((rate.burst - tokens) / rate.per_second), wait)

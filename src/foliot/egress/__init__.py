@@ -1,1 +1,1 @@
-"""How requests leave: to an address that was resolved once, approved, and is then the one connected to."""
+"""Guarded outgoing requests: resolve a name once, approve its addresses, and connect to one of those."""

@@ -1,4 +1,8 @@
-"""Names to addresses, by the system's own resolver, in threads of its own: slow names hold up nobody's files and functions.
+"""Send one request to an approved address and read its answer: for http jobs, webhooks and channels.
+
+The name is resolved once, every address it has must be allowed, and the connection goes to one of those: a resolver that answers
+differently a moment later changes nothing. Redirects are answers like any other, proxies of the environment are ignored, and two requests
+share nothing.
 
 Why: docs/decisions/900-guarded-outgoing-requests.md
 """
@@ -23,16 +27,18 @@ from foliot.domain.addresses import Address, Network, closed
 from foliot.egress.url import HttpTarget
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-# A name whose servers never answer keeps a thread for longer than anybody waits for it: there are more than a courier or a worker can
-# ask for in that time, or one tenant's names would hold up those of all others.
+# A name whose servers never answer blocks a thread for longer than anybody waits. There are more threads than a courier or a worker can
+# use in that time, or the names of one tenant would delay those of all others.
 MOST_AT_ONCE = 256
 
 
 class Unresolved(Exception):
-    """Nobody knows this name, or nobody who does could be asked."""
+    """The name does not exist, or its servers do not answer."""
 
 
 class SystemResolver:
+    """Resolve names with the system's resolver, in threads of its own: slow names delay no other work."""
+
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="resolve")
 
@@ -49,28 +55,28 @@ class SystemResolver:
 
 
 def _look_up(host: str, port: int) -> list[str]:
-    # As bytes, or Python would read the name once more by rules of its own.
+    # As bytes, or Python would encode the name by its own rules.
     found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
 
 CONNECT_WITHIN = 10.0  # seconds, for all addresses of a name together
-LEAST_TO_CONNECT = 2.0  # seconds, for each of them
-MOST_ADDRESSES = 8  # tried, of a name that has more
+LEAST_TO_CONNECT = 2.0  # seconds, for each address
+MOST_ADDRESSES = 8  # that are tried
 KEPT = 64 * 1024  # bytes of an answer
-MOST_READ = 1024 * 1024  # bytes of all that comes back, what is no answer yet included
-LONGEST_REASON = 200  # characters of why there was no answer; what was sent instead may be quoted in it
+MOST_READ = 1024 * 1024  # bytes of all that comes back, interim answers included
+LONGEST_REASON = 200  # characters; the reason may quote what the target sent
 ALLOW = "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node, worker and host."
 
 
 class AddressRefused(Exception):
-    """Nothing was sent: the target is not of the networks that may be called."""
+    """Nothing was sent: the target is not in a network that may be called."""
 
     code = "address_refused"
 
 
 class NoAnswer(Exception):
-    """The target could not be reached, or did not answer in HTTP. Another try may go better."""
+    """The target could not be reached, or did not answer in HTTP. Another try may succeed."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -89,13 +95,13 @@ class OutgoingRequest:
 class HttpAnswer:
     status: int
     reason: str
-    headers: Mapping[str, str]  # names in lower case; of several with one name, the first
+    headers: Mapping[str, str]  # names in lower case; the first of several with the same name
     body: bytes
     truncated: bool
 
 
 def refusal(host: str, addresses: Iterable[Address], allowed: Sequence[Network]) -> str | None:
-    """The sentence that refuses a target, or None: one address that may not be called closes the whole name."""
+    """Return the message that refuses a target, or None. One address that may not be called refuses the whole name."""
     for address in addresses:
         found = closed(address, allowed)
         if found is not None:
@@ -104,7 +110,7 @@ def refusal(host: str, addresses: Iterable[Address], allowed: Sequence[Network])
 
 
 class Egress:
-    """One for a process: its TLS settings are slow to read."""
+    """Create one for a process: its TLS settings are slow to load."""
 
     def __init__(
         self,
@@ -119,7 +125,7 @@ class Egress:
         self._tls = tls or ssl.create_default_context()
 
     async def send(self, outgoing: OutgoingRequest, keep: int = KEPT) -> HttpAnswer:
-        """Raises AddressRefused or NoAnswer. It takes as long as the target does: the caller has a deadline."""
+        """Send the request, or raise AddressRefused or NoAnswer. The caller sets a deadline."""
         target = outgoing.target
         pinned = _Pinned(await self.approve(target))
         host = target.host.rstrip(".").encode("ascii")
@@ -143,7 +149,7 @@ class Egress:
             raise _no_answer(error) from error
 
     async def approve(self, target: HttpTarget) -> tuple[Address, ...]:
-        """The addresses of a target, each of which may be called."""
+        """Return the addresses of a target, all of which may be called."""
         literal = target.address
         if literal is not None:
             found: tuple[Address, ...] = (literal,)
@@ -157,9 +163,9 @@ class Egress:
             found = tuple(ip_address(text.partition("%")[0]) for text in texts)
         if not found:
             raise NoAnswer("name_unknown", f"The name {target.host} has no address.")
-        sentence = refusal(target.host, found, self._allowed)
-        if sentence is not None:
-            raise AddressRefused(sentence)
+        refused = refusal(target.host, found, self._allowed)
+        if refused is not None:
+            raise AddressRefused(refused)
         return found
 
     def close(self) -> None:
@@ -168,7 +174,7 @@ class Egress:
 
 
 class _Pinned(httpcore2.AsyncNetworkBackend):
-    """Connects to these addresses and no others, whatever host it is asked for: names are for TLS and Host alone."""
+    """Connect to these addresses only, whatever the host: names are for TLS and the Host header."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = addresses[:MOST_ADDRESSES]
@@ -193,9 +199,7 @@ class _Pinned(httpcore2.AsyncNetworkBackend):
 
 
 class _Bounded(httpcore2.AsyncNetworkStream):
-    """Reads so much and no more: interim answers (1xx) and the small print of chunks could come without end, and faster than anybody
-    should read them.
-    """
+    """Limit the bytes read: interim answers (1xx) and chunk extensions could come without end."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream, left: int = MOST_READ) -> None:
         self._stream = stream
@@ -250,11 +254,11 @@ def _no_answer(error: Exception) -> NoAnswer:
     return NoAnswer("http_failed", f"No answer from the target: {why}.")
 
 
-BUSY = frozenset({429, 503})  # whose Retry-After is heeded
+BUSY = frozenset({429, 503})  # codes whose Retry-After is respected
 
 
 def reason_of(answer: HttpAnswer) -> str:
-    """In the words of the target, as far as they can be shown; else in those of HTTP."""
+    """Return the target's reason phrase, as far as it is printable, else that of HTTP."""
     return "".join(filter(str.isprintable, answer.reason))[:100].strip() or _phrase(answer.status)
 
 
@@ -263,7 +267,7 @@ def retry_after(answer: HttpAnswer, now: datetime) -> timedelta | None:
 
 
 def parse_retry_after(text: str, now: datetime) -> timedelta | None:
-    """Seconds, or a date of HTTP; None for what is neither, or no wait."""
+    """Parse seconds or an HTTP date. Return None for anything else, and for no wait."""
     text = text.strip()
     try:
         if text.isascii() and text.isdecimal():

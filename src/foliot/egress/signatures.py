@@ -1,6 +1,6 @@
-"""Signatures by Standard Webhooks: who shares the secret can tell that a request is from here, and not an old one again.
+"""Signatures by Standard Webhooks: a receiver that shares the secret can verify that a request is from here, and not a replay.
 
-https://www.standardwebhooks.com: `v1,` and the HMAC-SHA256 of id, time and body, one for each secret while they are exchanged.
+https://www.standardwebhooks.com: `v1,` and the HMAC-SHA256 of id, time and body, one for each secret while secrets are rotated.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ SHORTEST = 16  # bytes of a key
 
 
 class InvalidSigningSecret(Exception):
-    """This text is no secret to sign with. The text itself is told to nobody."""
+    """The text is not a valid signing secret. The message does not quote it."""
 
 
 def signature_headers(secrets: Sequence[str], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    """`message_id` is the same whenever the same message is sent again. Without secrets it goes unsigned."""
-    moment = str(int(at.timestamp()))
-    signed = f"{message_id}.{moment}.".encode() + body
+    """Return the headers of a message. `message_id` stays the same when the message is sent again; without secrets there is no signature."""
+    timestamp = str(int(at.timestamp()))
+    signed = f"{message_id}.{timestamp}.".encode() + body
     signatures = [_signature(key_of(secret), signed) for secret in secrets]
-    headers = {"webhook-id": message_id, "webhook-timestamp": moment}
+    headers = {"webhook-id": message_id, "webhook-timestamp": timestamp}
     return {**headers, "webhook-signature": " ".join(signatures)} if signatures else headers
 
 

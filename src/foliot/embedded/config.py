@@ -1,4 +1,4 @@
-"""What a caller decides about the embedded server, and the two names that are the same in every one."""
+"""The configuration of the embedded server, and the two names that are the same in every one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Take Foliot's part of a database away in one file and put it back, on the embedded server or any other.
+"""Dump Foliot's part of a database into one file and restore it, on the embedded server or any other.
 
-Roles are not in the file: they belong to the server, and migrations make them. Before a restore to a new server the
-caller makes them; what is restored then belongs to whoever restores it.
+Roles are not in the file: they belong to the server, and migrations create them. The caller creates them before a restore to a new
+server; the restored tables belong to the login that restores them.
 
 Why: docs/decisions/004-dump-and-restore.md
 """
@@ -16,10 +16,10 @@ from pathlib import Path
 from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid, NotFound
 from foliot.embedded import clients
 from foliot.embedded.clients import Clients
-from foliot.embedded.failures import NO_ROOM, disk_full, server_failed
+from foliot.embedded.failures import DISK_FULL, disk_full, server_failed
 from foliot.embedded.files import sync_folder
 
-SCHEMA = "foliot"  # the only one that is ours; whatever else lives in the database stays as it is
+SCHEMA = "foliot"  # ours alone; other schemas of the database stay unchanged
 IS_THERE = f"SELECT to_regclass('{SCHEMA}.migrations') IS NOT NULL"
 IS_FILLED = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL"
 DROP = f"""
@@ -31,7 +31,7 @@ OUR_TABLE = re.compile(rf"^\d+; \d+ \d+ TABLE DATA {SCHEMA} migrations ", re.MUL
 
 
 def dump(bindir: Path | None, url: str, target: Path) -> int:
-    """Write all of Foliot's to `target` and answer its size in bytes. `target` is complete or untouched."""
+    """Write Foliot's schema to `target` and return the size in bytes. `target` is complete or untouched."""
     if not target.absolute().parent.is_dir() or target.is_dir():
         raise Invalid(
             f"The dump cannot be written to {target}: {'that is a folder' if target.is_dir() else 'its folder does not exist'}.",
@@ -61,9 +61,9 @@ def dump(bindir: Path | None, url: str, target: Path) -> int:
 
 
 def restore(bindir: Path | None, url: str, source: Path, *, replace: bool = False) -> None:
-    """Fill a database without Foliot from `source`; with `replace`, in the place of the Foliot that is there.
+    """Restore `source` into a database without Foliot; with `replace`, drop the Foliot that is there.
 
-    One transaction: if anything fails, the database is as it was.
+    One transaction: if anything fails, the database is unchanged.
     """
     tools = clients.connect(bindir, url, "pg_restore")
     _check(tools, source)
@@ -73,7 +73,7 @@ def restore(bindir: Path | None, url: str, source: Path, *, replace: bool = Fals
             f"The database {tools.ask('SELECT current_database()')} has a Foliot already; restoring would mix two of them.",
             hint="To drop what Foliot has there and put the dump in its place, say --replace.",
         )
-    said = tools.play(source, first=DROP if is_filled else "")
+    said = tools.run_restore(source, first=DROP if is_filled else "")
     if said is not None:
         raise _restore_failed(said, source)
 
@@ -96,7 +96,7 @@ def _check(tools: Clients, source: Path) -> None:
 
 
 def _cannot_keep(target: Path, error: OSError) -> FoliotError:
-    if error.errno in NO_ROOM:
+    if error.errno in DISK_FULL:
         return disk_full(target, error.strerror or "no room")
     return Invalid(
         f"The dump cannot be written to {target}: {error.strerror or error}.",

@@ -1,4 +1,4 @@
-"""What went wrong with the disk or the server, as one sentence with what to do next."""
+"""Errors of the disk and the server, each with a hint."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from foliot.domain.errors import DatabaseUnavailable
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 OTHER_WAYS = (
     "Choose another folder with FOLIOT_DATA_DIR, or use a server of your own with FOLIOT_DATABASE_URL."
 )
 
 
 def cannot_write(path: Path, error: OSError) -> DatabaseUnavailable:
-    if error.errno in NO_ROOM:
+    if error.errno in DISK_FULL:
         return disk_full(path, error.strerror or "no room")
     reason = error.strerror or str(error)
     return DatabaseUnavailable(
@@ -25,8 +25,8 @@ def cannot_write(path: Path, error: OSError) -> DatabaseUnavailable:
 
 
 def server_failed(what: str, said: str, home: Path) -> DatabaseUnavailable:
-    """`said` is what the program printed; its last lines are the best explanation there is."""
-    for code in NO_ROOM:
+    """Build an error from the output of a program; its last lines explain most."""
+    for code in DISK_FULL:
         if os.strerror(code) in said:
             return disk_full(home, os.strerror(code))
     lines = [line for line in said.splitlines() if line.strip()]
@@ -47,7 +47,7 @@ def disk_full(path: Path, reason: str) -> DatabaseUnavailable:
 
 
 def file_system_of(path: Path) -> tuple[Path, int]:
-    """The mount point that holds `path`, which need not exist yet, and its free bytes."""
+    """Return the mount point of `path`, which need not exist yet, and its free bytes."""
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     there = there.resolve()
     mount = next(folder for folder in (there, *there.parents) if folder.is_mount())

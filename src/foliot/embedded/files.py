@@ -1,4 +1,4 @@
-"""Making sure that what was written outlives a power cut."""
+"""Durable writes, and a log file of bounded size with one older generation beside it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """A rename is durable once its folder is."""
+    """Make a rename durable by syncing its folder."""
     with _opened(folder) as descriptor:
         os.fsync(descriptor)
 
 
 def sync_file_system(folder: Path) -> None:
-    """Everything on the file system that holds `folder`; Linux 5.8 and newer report what could not be written."""
+    """Sync the file system that holds `folder`; Linux 5.8 and newer report write errors."""
     with _opened(folder) as descriptor:
         if LIBC.syncfs(descriptor):
             code = ctypes.get_errno()
@@ -44,7 +44,7 @@ class LogFile:
     path: Path
 
     def open(self) -> int:
-        """For appending only: the server keeps writing at the end also after `trim` has cut the file."""
+        """Open for appending: the server keeps writing at the end after `trim` has cut the file."""
         return os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
 
     def size(self) -> int:
@@ -54,18 +54,18 @@ class LogFile:
             return 0
 
     def since(self, offset: int) -> str:
-        """At most the last 64 KiB of what came after `offset`."""
+        """Return the text after `offset`, at most the last 64 KiB."""
         with self.path.open("rb") as file:
             file.seek(max(offset, self.size() - 2**16))
             return file.read().decode(errors="replace")
 
     def trim(self, largest: int = LARGEST) -> None:
-        """Copy and cut, because the server holds the file open and would follow a renamed one."""
+        """Copy and truncate: the server holds the file open and would follow a renamed one."""
         if self.size() > largest:
             older = self.path.with_suffix(".log.1")
             try:
                 older.touch(mode=0o600)
                 shutil.copyfile(self.path, older)
-            except OSError:  # on a full disk the log is what can be spared
+            except OSError:  # on a full disk the log can be dropped
                 older.unlink(missing_ok=True)
             os.truncate(self.path, 0)

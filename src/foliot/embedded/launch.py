@@ -1,4 +1,4 @@
-"""One PostgreSQL process as our child: its settings, its tie to our life, and the wait until it is ready.
+"""Launch PostgreSQL as a child process that ends with this one, and wait until it is ready.
 
 Why: docs/decisions/002-private-postgresql-own-launcher.md
 """
@@ -28,7 +28,9 @@ from foliot.embedded.privilege import end_with_us, popen_options
 
 SMALLER = "16MB"  # of shared buffers, where the machine does not grant what was asked for
 OUR_PORTS = range(20_000, 32_768)
-ROOMY = 256 * 2**20  # bytes of /dev/shm that parallel queries can live with; containers often give 64 MB
+ENOUGH_SHARED_MEMORY = (
+    256 * 2**20
+)  # bytes of /dev/shm that parallel queries can live with; containers often give 64 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +41,20 @@ class LaunchedServer:
 
 
 def launch(
-    config: EmbeddedConfig, place: ClusterLocation, binaries: Binaries
+    config: EmbeddedConfig, location: ClusterLocation, binaries: Binaries
 ) -> tuple[LaunchedServer, tuple[str, ...]]:
-    """A server that accepts connections. A taken port or too little memory is met by trying again with another."""
-    log = LogFile(place.log)
+    """Launch a server that accepts connections. Retry with another port, or less memory, where that was the problem."""
+    log = LogFile(location.log)
     log.trim()
     deadline = time.monotonic() + config.start_timeout
     port, buffers = config.port or free_port(), config.shared_buffers
     for _ in range(8):
         before = log.size()
-        launched = _spawn(place, _argv(config, place, binaries, port, buffers), port, log)
+        launched = _spawn(location, _argv(config, location, binaries, port, buffers), port, log)
         try:
-            ready = _wait_ready(launched, place.cluster, deadline)
+            ready = _wait_ready(launched, location.cluster, deadline)
         except BaseException:
-            _abandon(launched, place.cluster)
+            _abandon(launched, location.cluster)
             raise
         if ready:
             less = (
@@ -72,16 +74,16 @@ def launch(
         else:
             break
     if not launched.exited.is_set():
-        _abandon(launched, place.cluster)
+        _abandon(launched, location.cluster)
         raise DatabaseUnavailable(
-            f"PostgreSQL was not ready within {config.start_timeout:.0f} s. Its log is {place.log}.",
+            f"PostgreSQL was not ready within {config.start_timeout:.0f} s. Its log is {location.log}.",
             hint="After a crash it may still have been replaying its log; allow it more time, or see why the disk is slow.",
         )
-    raise server_failed(f"PostgreSQL ended while starting (its log is {place.log})", said, place.home)
+    raise server_failed(f"PostgreSQL ended while starting (its log is {location.log})", said, location.home)
 
 
 def free_port() -> int:
-    """Below the ports that outgoing connections get, so that none of those sits on ours while the server restarts."""
+    """Return a port below the ephemeral range, so that no outgoing connection takes it while the server restarts."""
     for _ in range(50):
         with socket.socket() as probe, suppress(OSError):
             port = secrets.choice(OUR_PORTS)
@@ -94,10 +96,10 @@ def free_port() -> int:
 
 
 def _argv(
-    config: EmbeddedConfig, place: ClusterLocation, binaries: Binaries, port: int, buffers: str
+    config: EmbeddedConfig, location: ClusterLocation, binaries: Binaries, port: int, buffers: str
 ) -> tuple[str, ...]:
     # Quoted, since the setting is a list and a folder's name may hold a comma.
-    sockets = '"{}"'.format(str(place.sockets).replace('"', '""')) if place.sockets else ""
+    sockets = '"{}"'.format(str(location.sockets).replace('"', '""')) if location.sockets else ""
     settings = {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
@@ -114,14 +116,14 @@ def _argv(
         "cluster_name": "foliot",
         "recovery_init_sync_method": "syncfs",  # after a crash: one call instead of a thousand
     }
-    if _shared_memory() < ROOMY:
+    if _shared_memory() < ENOUGH_SHARED_MEMORY:
         settings["dynamic_shared_memory_type"] = "mmap"
     pairs = (
         word
         for name, value in (settings | dict(config.settings)).items()
         for word in ("-c", f"{name}={value}")
     )
-    return (str(binaries / "postgres"), "-D", str(place.cluster), *pairs)
+    return (str(binaries / "postgres"), "-D", str(location.cluster), *pairs)
 
 
 def _shared_memory() -> int:
@@ -132,8 +134,8 @@ def _shared_memory() -> int:
     return found.f_frsize * found.f_blocks
 
 
-def _spawn(place: ClusterLocation, argv: tuple[str, ...], port: int, log: LogFile) -> LaunchedServer:
-    """In a session of its own, so that a Ctrl-C in the terminal reaches Foliot first, which then stops the server."""
+def _spawn(location: ClusterLocation, argv: tuple[str, ...], port: int, log: LogFile) -> LaunchedServer:
+    """Start it in a session of its own: a Ctrl-C in the terminal must reach Foliot first, which then stops the server."""
     said = log.open()
     try:
         with warnings.catch_warnings():
@@ -146,7 +148,7 @@ def _spawn(place: ClusterLocation, argv: tuple[str, ...], port: int, log: LogFil
                 stderr=said,
                 start_new_session=True,
                 preexec_fn=end_with_us(signal.SIGINT),  # noqa: PLW1509  # a fast shutdown
-                **popen_options(place.account),
+                **popen_options(location.account),
             )
     finally:
         os.close(said)
@@ -170,7 +172,7 @@ def _wait_ready(launched: LaunchedServer, cluster: Path, deadline: float) -> boo
 
 
 def _status(cluster: Path, pid: int) -> str | None:
-    """What the postmaster writes of itself: `starting`, `ready`, `stopping`. Older lines are of an older server."""
+    """Read the status that the postmaster writes: `starting`, `ready`, `stopping`. Ignore that of an older server."""
     try:
         lines = (cluster / "postmaster.pid").read_bytes().splitlines()
     except OSError:

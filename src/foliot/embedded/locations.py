@@ -1,4 +1,10 @@
-"""What one start of the embedded server must know of the ones before: `<data dir>/postgres.json`.
+"""The location of the server's files: inside the data directory or, where that cannot be, in a private folder elsewhere.
+
+    <data dir>/postgres.json    0600: the owner's password and the folder elsewhere, if any
+    <data dir>/postgres.log     the server's log
+    <data dir>/postgres/        0700, owned by the account PostgreSQL runs as: data/, the socket and our mark
+
+No permission outside these folders is ever changed, and no folder changes its owner that is not empty or marked as ours.
 
 Why: docs/decisions/003-private-postgresql-files-and-owner.md
 """
@@ -25,6 +31,8 @@ from foliot.embedded.privilege import Account, name_of
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecord:
+    """The facts that one start passes to the next, in postgres.json."""
+
     elsewhere: Path | None  # the server's folder when it is not in the data directory
     password: str  # of the owner
     ready: bool  # a cluster has been made
@@ -54,7 +62,7 @@ class ClusterRecord:
         return self.elsewhere or data_dir / "postgres"
 
     def save(self, data_dir: Path) -> None:
-        """Complete or not at all, also through a power cut: the password is nowhere else."""
+        """Write it completely or not at all, even through a power cut: the password is nowhere else."""
         fields = {
             "elsewhere": str(self.elsewhere) if self.elsewhere else None,
             "password": self.password,
@@ -76,7 +84,7 @@ class ClusterRecord:
 
 
 def _read(path: Path) -> str:
-    """Asked of the open file, so that nobody can put another in its place between the question and the reading."""
+    """Check the open file, so that no other file can replace it between the check and the reading."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
         found = os.fstat(file.fileno())
         if os.geteuid() == 0 and (found.st_uid != 0 or found.st_mode & 0o022):
@@ -96,7 +104,7 @@ MARK = "made-by-foliot"
 class ClusterLocation:
     data_dir: Path
     home: Path
-    sockets: Path | None  # None where no folder has a short enough name; TCP serves alone then
+    sockets: Path | None  # None where no folder has a short enough path: then TCP only
     account: Account
     record: ClusterRecord
     notes: tuple[str, ...] = ()
@@ -110,7 +118,7 @@ class ClusterLocation:
         return self.data_dir / "postgres.log"
 
     def mark_ready(self) -> ClusterLocation:
-        """From here on a missing cluster is a loss to report, not a first start."""
+        """Record that the cluster exists: a missing one is an error from here on, not a first start."""
         ready = replace(self.record, ready=True)
         ready.save(self.data_dir)
         return replace(self, record=ready)
@@ -120,32 +128,32 @@ def locate_cluster(config: EmbeddedConfig) -> ClusterLocation:
     data_dir = config.data_dir.absolute()
     record = ClusterRecord.load(data_dir)
     if record is not None:
-        _refuse_strange(config, data_dir, record)
+        _refuse_unknown_folder(config, data_dir, record)
     home = record.home(data_dir) if record else data_dir / "postgres"
     account = privilege.choose(config.user, home)
     if record is None:
-        _refuse_foreign(data_dir, home)
-        place = _first_place(config, data_dir, account)
+        _refuse_foreign_files(data_dir, home)
+        location = _first_location(config, data_dir, account)
     else:
-        place = _known_place(data_dir, record, account)
-    return _with_sockets(config, place)
+        location = _known_location(data_dir, record, account)
+    return _with_sockets(config, location)
 
 
 def has_database(data_dir: Path) -> bool:
-    """Whether an earlier start made one here, as far as its record says."""
+    """Return whether an earlier start made a database here, by its record."""
     record = ClusterRecord.load(data_dir)
     return record is not None and record.ready
 
 
 def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
-    """Folders for what cannot be in the data directory, best first, each made safe against other users."""
+    """Yield folders for files that cannot be in the data directory, best first, each safe from other users."""
     uid = os.geteuid()
     for base in _bases(config):
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
             base.mkdir(mode=0o700)
             if uid == 0:
-                base.chmod(0o711)  # the lent account passes through to its own folder
+                base.chmod(0o711)  # the lent account must reach its own folder
         except FileExistsError:
             pass
         except OSError:
@@ -155,7 +163,7 @@ def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
 
 
 def last_resorts(uid: int) -> tuple[Path, ...]:
-    in_tmp = Path(f"/var/tmp/foliot-{uid}")  # noqa: S108  # _is_safe looks who made it
+    in_tmp = Path(f"/var/tmp/foliot-{uid}")  # noqa: S108  # _is_safe checks its owner
     return (Path("/var/lib/foliot"), in_tmp) if uid == 0 else (in_tmp,)
 
 
@@ -165,7 +173,7 @@ def _bases(config: EmbeddedConfig) -> tuple[Path, ...]:
 
 
 def make_private(folder: Path, account: Account) -> None:
-    """0700 and owned by `account`, also when it is there already; a link in its place is an OSError."""
+    """Make the folder 0700 and owned by `account`, also an existing one. Raise OSError for a link."""
     folder.mkdir(mode=0o700, exist_ok=True)
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -176,7 +184,7 @@ def make_private(folder: Path, account: Account) -> None:
         os.close(opened)
 
 
-def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> ClusterLocation:
+def _first_location(config: EmbeddedConfig, data_dir: Path, account: Account) -> ClusterLocation:
     inside = data_dir / "postgres"
     record = ClusterRecord(elsewhere=None, password=secrets.token_urlsafe(32), ready=False)
     if _try(inside, account):
@@ -196,7 +204,7 @@ def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> Cl
     return ClusterLocation(data_dir, record.home(data_dir), None, account, record, notes)
 
 
-def _known_place(data_dir: Path, record: ClusterRecord, account: Account) -> ClusterLocation:
+def _known_location(data_dir: Path, record: ClusterRecord, account: Account) -> ClusterLocation:
     home = record.home(data_dir)
     if not home.exists() and not record.ready:
         _try(home, account)  # the first start died before it made the folder
@@ -225,20 +233,20 @@ def _known_place(data_dir: Path, record: ClusterRecord, account: Account) -> Clu
     return ClusterLocation(data_dir, home, None, account, record, notes)
 
 
-def _with_sockets(config: EmbeddedConfig, place: ClusterLocation) -> ClusterLocation:
-    if _fits(place.home):
-        return replace(place, sockets=place.home)
-    name = "socket-" + hashlib.sha256(os.fsencode(place.home)).hexdigest()[:12]
+def _with_sockets(config: EmbeddedConfig, location: ClusterLocation) -> ClusterLocation:
+    if _fits(location.home):
+        return replace(location, sockets=location.home)
+    name = "socket-" + hashlib.sha256(os.fsencode(location.home)).hexdigest()[:12]
     for base in private_bases(config):
-        if _fits(base / name) and _try(base / name, place.account):
-            note = f"The database's socket is in {base / name}, because the path of {place.home} is too long for one."
-            return replace(place, sockets=base / name, notes=(*place.notes, note))
-    note = f"The database has no socket, because the path of {place.home} is too long for one; it is reached by TCP."
-    return replace(place, notes=(*place.notes, note))
+        if _fits(base / name) and _try(base / name, location.account):
+            note = f"The database's socket is in {base / name}, because the path of {location.home} is too long for one."
+            return replace(location, sockets=base / name, notes=(*location.notes, note))
+    note = f"The database has no socket, because the path of {location.home} is too long for one; it is reached by TCP."
+    return replace(location, notes=(*location.notes, note))
 
 
 def _try(folder: Path, account: Account) -> bool:
-    """Make it and see whether the account can work there; leave nothing behind if not."""
+    """Make the folder and return whether the account can use it; leave nothing behind if not."""
     existed = folder.exists()
     try:
         make_private(folder, account)
@@ -255,7 +263,7 @@ def _try(folder: Path, account: Account) -> bool:
 
 
 def _is_safe(base: Path, uid: int) -> bool:
-    """In a shared folder like /var/tmp somebody may have made it first, or put a link there."""
+    """Check the folder: in a shared one like /var/tmp another user may have made it, or put a link there."""
     found = base.lstat()
     return stat.S_ISDIR(found.st_mode) and found.st_uid == uid and not found.st_mode & 0o022
 
@@ -264,7 +272,7 @@ def _fits(folder: Path) -> bool:
     return len(os.fsencode(folder)) + len(SOCKET) <= LONGEST_SOCKET
 
 
-def _refuse_foreign(data_dir: Path, home: Path) -> None:
+def _refuse_foreign_files(data_dir: Path, home: Path) -> None:
     if (data_dir / "PG_VERSION").exists():
         raise _not_ours(data_dir, "it is the data directory of some PostgreSQL server")
     if home.is_symlink() or (home.exists() and not home.is_dir()):
@@ -277,8 +285,8 @@ def _refuse_foreign(data_dir: Path, home: Path) -> None:
         raise _not_ours(home, f"it is not empty and has no file {MARK}")
 
 
-def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: ClusterRecord) -> None:
-    """We only ever go elsewhere to a folder of our own making; another is somebody's idea of what to give away."""
+def _refuse_unknown_folder(config: EmbeddedConfig, data_dir: Path, record: ClusterRecord) -> None:
+    """Refuse a recorded folder that Foliot did not make: root would give it away."""
     where = record.elsewhere
     if where is None or (where.name != ".." and (where.parent in _bases(config) or _was_base(where))):
         return
@@ -288,7 +296,7 @@ def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: ClusterRecor
 
 
 def _was_base(home: Path) -> bool:
-    """The state home may have been another when the database was made."""
+    """Accept an earlier state home: it may have been another when the database was made."""
     base = home.parent
     return base.name == "foliot" and base.exists() and _is_safe(base, os.geteuid()) and (home / MARK).exists()
 
@@ -299,7 +307,7 @@ def _mark(folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Made by an earlier start, or just made and empty."""
+    """Return whether an earlier start made the folder, or it is empty."""
     return (folder / MARK).exists() or not any(folder.iterdir())
 
 

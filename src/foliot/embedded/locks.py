@@ -1,4 +1,4 @@
-"""One holder per data directory. The kernel lets go of a lock when its holder dies, even by kill -9."""
+"""One process per data directory. The kernel releases a lock when its holder dies, even by kill -9."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foliot.embedded.privilege import name_of
 
 @contextmanager
 def serve_lock(data_dir: Path) -> Iterator[None]:
-    """Held by `foliot serve` as long as it lives; a second serve on the directory is refused by name."""
+    """Hold the lock of `foliot serve`; a second serve on the directory is refused."""
     lock = DirectoryLock.take(data_dir, "serve.lock")
     try:
         yield
@@ -52,7 +52,7 @@ class DirectoryLock:
         return cls(descriptor)
 
     def release(self) -> None:
-        """The file stays: removing it would let two holders lock two different files of one name."""
+        """Release the lock. The file stays: removing it would let two processes lock two files of one name."""
         if self._descriptor >= 0:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
@@ -60,7 +60,7 @@ class DirectoryLock:
 
 
 def make_data_dir(data_dir: Path) -> None:
-    """Ours alone. Root's may be passed through (0711), since PostgreSQL never runs as root; what is inside is 0600."""
+    """Make the directory for this user alone. Root's is 0711, since PostgreSQL never runs as root; the files inside are 0600."""
     if data_dir.is_dir():
         _refuse_others(data_dir)
         return
@@ -79,9 +79,9 @@ def make_data_dir(data_dir: Path) -> None:
 
 
 def _refuse_others(data_dir: Path) -> None:
-    """Root does what the files in here say, gives folders away among other things: nobody else may have written them."""
+    """Refuse, as root, a directory that others can write: root acts on the files inside, and gives folders away."""
     if os.geteuid() != 0:
-        return  # the kernel guards everybody else
+        return  # for other users the kernel checks
     found = data_dir.stat()
     if found.st_uid != 0:
         owner = name_of(found.st_uid)

@@ -1,7 +1,6 @@
 """PostgreSQL processes that an earlier, killed Foliot or postmaster left on our cluster.
 
-Each one is known by its working folder, which PostgreSQL sets to the cluster, so that no other process can be meant,
-whatever pid a stale file names.
+They are identified by their working folder, which PostgreSQL sets to the cluster: a pid from a stale file may be another process.
 
 Why: docs/decisions/002-private-postgresql-own-launcher.md
 """
@@ -18,10 +17,10 @@ from foliot.domain.errors import DatabaseUnavailable
 
 
 def clear(cluster: Path) -> str | None:
-    """End what still runs there, gently first, and drop a stale pid file. Says what was found, if anything."""
+    """End processes that still run on the cluster, gently first, and remove a stale pid file. Return a note if there were any."""
     found = running(cluster)
     if not found:
-        # PostgreSQL would trust the number in it, which after a reboot may be anybody's.
+        # PostgreSQL would trust the pid in it, which after a reboot may be any process.
         (cluster / "postmaster.pid").unlink(missing_ok=True)
         return None
     leader = postmaster_pid(cluster)
@@ -33,12 +32,12 @@ def clear(cluster: Path) -> str | None:
         note = f"Ended {len(found)} PostgreSQL processes whose server had been killed."
         steps = ((None, 1.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 6.0))  # most notice by themselves
         leader = None
-    for step, patience in steps:
+    for step, seconds in steps:
         for pid in running(cluster):
-            # The postmaster takes its children along; to them alone the same signals mean other things.
+            # The postmaster stops its children; to them these signals mean other things.
             if step and (pid == leader or leader is None or step == signal.SIGKILL):
                 _send(pid, step)
-        if not _wait(cluster, patience):
+        if not _wait(cluster, seconds):
             (cluster / "postmaster.pid").unlink(missing_ok=True)
             return note
     left = ", ".join(str(pid) for pid in running(cluster))
@@ -63,7 +62,7 @@ def running(cluster: Path) -> list[int]:
 
 
 def postmaster_pid(cluster: Path) -> int | None:
-    """The number in the pid file, which may be stale."""
+    """Return the pid in the pid file, which may be stale."""
     try:
         return int((cluster / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
     except (OSError, ValueError):
@@ -84,7 +83,7 @@ def _examine(entry: Path, ours: os.stat_result) -> int | None:
 
 
 def _send(pid: int, step: signal.Signals) -> None:
-    """A stopped process would keep the signal for later, so it is woken too."""
+    """Signal a process and wake it: a stopped one would receive the signal only later."""
     try:
         os.kill(pid, step)
         os.kill(pid, signal.SIGCONT)
@@ -92,9 +91,9 @@ def _send(pid: int, step: signal.Signals) -> None:
         pass
 
 
-def _wait(cluster: Path, patience: float) -> list[int]:
-    """Those still there when patience ends. They are not our children, so nobody tells us; we look."""
-    deadline = time.monotonic() + patience
+def _wait(cluster: Path, seconds: float) -> list[int]:
+    """Poll until all have ended, and return those left. They are not our children, so there is nothing to wait on."""
+    deadline = time.monotonic() + seconds
     nap = threading.Event()
     while (left := running(cluster)) and time.monotonic() < deadline:
         nap.wait(0.02)

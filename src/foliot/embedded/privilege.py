@@ -1,4 +1,4 @@
-"""Whom PostgreSQL runs as. It refuses root, so root lends it an account without rights; anyone else runs it as himself.
+"""The user that PostgreSQL runs as. It refuses root, so root lends it an unprivileged account; other users run it as themselves.
 
 Why: docs/decisions/003-private-postgresql-files-and-owner.md
 """
@@ -19,7 +19,7 @@ from typing import Any
 from foliot.domain.errors import DatabaseUnavailable
 
 USUAL_ACCOUNTS = ("nobody", "postgres")
-# Nothing of the caller's environment reaches the server: PGDATA, PGPORT or a locale would change what it does.
+# The server gets nothing of the caller's environment: PGDATA, PGPORT or a locale would change its behaviour.
 CLEAN = {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
 
 PR_SET_PDEATHSIG = 1
@@ -38,7 +38,7 @@ class Account:
 
 
 def choose(wanted: str | None, home: Path) -> Account:
-    """The caller itself; for root the account asked for, else the one that owns `home`, else nobody."""
+    """Return the caller's account; for root the given one, else the owner of `home`, else nobody."""
     if os.geteuid() != 0:
         return Account(name_of(os.geteuid()), os.geteuid(), os.getegid())
     account = _named(wanted) if wanted else _owner(home) or _usual()
@@ -58,7 +58,7 @@ def name_of(uid: int) -> str:
 
 
 def popen_options(account: Account) -> dict[str, Any]:
-    """For subprocess: clean environment, private files, and a working folder that every account may enter."""
+    """Return options for subprocess: a clean environment, private files, and a folder that every account may enter."""
     options: dict[str, Any] = {"env": CLEAN, "cwd": "/", "umask": 0o077}
     if account.is_lent:
         options |= {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -66,19 +66,19 @@ def popen_options(account: Account) -> dict[str, Any]:
 
 
 def end_with_us(step: signal.Signals) -> Callable[[], None]:
-    """For preexec_fn: the kernel sends `step` when the thread that starts the process dies, even by kill -9."""
+    """Return a preexec_fn: the kernel sends `step` when the thread that starts the process dies, even by kill -9."""
     parent = os.getpid()
 
-    def tie() -> None:
+    def request() -> None:
         LIBC.prctl(PR_SET_PDEATHSIG, step, 0, 0, 0)
-        if os.getppid() != parent:  # it died before we asked
+        if os.getppid() != parent:  # it died before the request
             os._exit(1)
 
-    return tie
+    return request
 
 
 def run_as(account: Account, *argv: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run to the end; stdout and stderr together in `stdout`. A program that cannot be started counts as failed."""
+    """Run a program to its end, stdout and stderr together in `stdout`. One that cannot be started counts as failed."""
     try:
         return subprocess.run(
             argv,
@@ -97,16 +97,14 @@ def run_as(account: Account, *argv: str | Path, text: str | None = None) -> subp
 
 
 def may_use(account: Account, folder: Path) -> bool:
-    """Asked by trying: mode bits alone do not tell about access lists, mounts and network file systems."""
+    """Return whether the account can use the folder, by trying: mode bits do not show access lists, mounts and network file systems."""
     return (
         run_as(account, "/bin/sh", "-c", 'cd -- "$1" && test -r . && test -w .', "sh", folder).returncode == 0
     )
 
 
 def hand_over(folder: Path, account: Account) -> None:
-    """Give `folder` and all inside to `account`. Links are handed over as links, never followed; a file with a second
-    name elsewhere is not handed over at all, since whoever put it here may be after that other one.
-    """
+    """Give `folder` and all inside to `account`. Links are not followed. A hard link is refused: it may name another user's file."""
     for where, folders, files, inside in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
             found = os.stat(name, dir_fd=inside, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Start the private PostgreSQL, know when it dies, and stop it without leaving anything behind."""
+"""Start the private PostgreSQL, notice when it dies, and stop it completely."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import binaries, cluster, launch, locations, orphans
-from foliot.embedded import binaries as embedded_binaries
 from foliot.embedded.binaries import Binaries
 from foliot.embedded.config import DATABASE, OWNER, EmbeddedConfig
 from foliot.embedded.failures import cannot_write
@@ -27,9 +26,9 @@ TRIM_EVERY = 60.0  # seconds
 
 
 def start(config: EmbeddedConfig) -> EmbeddedServer:
-    """Make the database on the first start, recover it after a crash, and answer once it accepts connections.
+    """Create the database on the first start, recover it after a crash, and return once it accepts connections.
 
-    To be called from the main thread: the kernel ends the server with the thread that started it.
+    Call it from the main thread: the kernel ends the server with the thread that started it.
     """
     if not sys.platform.startswith("linux"):
         raise DatabaseUnavailable(
@@ -41,59 +40,59 @@ def start(config: EmbeddedConfig) -> EmbeddedServer:
     found = binaries.find(config.bindir)
     lock = DirectoryLock.take(config.data_dir, "postgres.lock")
     try:
-        place = locations.locate_cluster(config)
-        usable, copied = embedded_binaries.reachable(config, found, place.account)
-        stopped = orphans.clear(place.cluster)
-        place = cluster.prepare(place, usable)
-        launched, squeezed = launch.launch(config, place, usable)
+        location = locations.locate_cluster(config)
+        usable, copied = binaries.reachable(config, found, location.account)
+        stopped = orphans.clear(location.cluster)
+        location = cluster.prepare(location, usable)
+        launched, squeezed = launch.launch(config, location, usable)
     except OSError as error:
         lock.release()
         raise cannot_write(config.data_dir, error) from error
     except BaseException:
         lock.release()
         raise
-    notes = (*place.notes, *copied, *((stopped,) if stopped else ()), *squeezed)
-    return EmbeddedServer(place, usable, launched, lock, notes)
+    notes = (*location.notes, *copied, *((stopped,) if stopped else ()), *squeezed)
+    return EmbeddedServer(location, usable, launched, lock, notes)
 
 
 class EmbeddedServer:
-    """A running PostgreSQL, ours alone. `exited` is set when it has ended, whoever ended it."""
+    """A running private PostgreSQL. `exited` is set when it has ended for any reason."""
 
     host = "127.0.0.1"
 
     def __init__(
         self,
-        place: ClusterLocation,
+        location: ClusterLocation,
         programs: Binaries,
         launched: LaunchedServer,
         lock: DirectoryLock,
         notes: tuple[str, ...],
     ) -> None:
-        self.notes = notes  # what the user should be told
-        self.data_dir = place.data_dir
+        self.notes = notes  # for the user
+        self.data_dir = location.data_dir
         self.bindir = programs.bindir
         self.version = programs.version
         self.port = launched.port
         self.pid = launched.process.pid
         self.exited = launched.exited
-        self._place = place
+        self._location = location
         self._process = launched.process
         self._lock = lock
         self._stopping = threading.Lock()
-        self._wanted_dead = False
+        self._is_stopping = False
         threading.Thread(target=self._keep_log_short, name="postgres-log", daemon=True).start()
 
     @property
     def owner_url(self) -> str:
-        return self.url(OWNER, self._place.record.password)
+        return self.url(OWNER, self._location.record.password)
 
     @property
     def sockets(self) -> Path | None:
-        return self._place.sockets
+        return self._location.sockets
 
     @property
     def cluster(self) -> Path:
-        return self._place.cluster
+        return self._location.cluster
 
     def url(self, user: str, password: str, database: str = DATABASE) -> str:
         return f"postgresql://{quote(user, safe='')}:{quote(password, safe='')}@{self.host}:{self.port}/{quote(database, safe='')}"
@@ -102,7 +101,7 @@ class EmbeddedServer:
         return not self.exited.is_set()
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """The exit code once it has ended (negative: by that signal), None when it outlives `timeout`."""
+        """Wait for the exit code (negative for a signal); return None when it outlives `timeout`."""
         return self._process.returncode if self.exited.wait(timeout) else None
 
     def on_lost(self, callback: Callable[[int], None]) -> None:
@@ -110,23 +109,23 @@ class EmbeddedServer:
 
         def watch() -> None:
             self.exited.wait()
-            if not self._wanted_dead:
+            if not self._is_stopping:
                 callback(self._process.returncode)
 
         threading.Thread(target=watch, name="postgres-watch", daemon=True).start()
 
     def stop(self, timeout: float = 8.0) -> None:
-        """Gone within `timeout`: by a fast shutdown, else an immediate one, else killed, which loses nothing committed.
+        """Stop it within `timeout`: by a fast shutdown, then an immediate one, then SIGKILL, which loses nothing committed.
 
-        May be called twice, from any thread, and after the server died.
+        It may be called twice, from any thread, and after the server died.
         """
         until = time.monotonic() + timeout
-        self._wanted_dead = True
+        self._is_stopping = True
         with self._stopping:
             for step, kept_back in ((signal.SIGINT, 0.4), (signal.SIGQUIT, 0.15), (signal.SIGKILL, 0.0)):
                 if self.is_alive():
                     self._process.send_signal(step)
-                    # Children that were stopped keep it waiting, and hear nothing until they are woken.
+                    # Stopped children would keep it waiting, and get no signal until they are woken.
                     orphans.signal_all(self.cluster, step if step == signal.SIGKILL else signal.SIGCONT)
                     self.exited.wait(max(0.1, until - kept_back * timeout - time.monotonic()))
             if self.wait() != 0:
@@ -142,7 +141,7 @@ class EmbeddedServer:
         self.stop()
 
     def _keep_log_short(self) -> None:
-        log = LogFile(self._place.log)
+        log = LogFile(self._location.log)
         while not self.exited.wait(TRIM_EVERY):
             log.trim()
 

@@ -1,1 +1,1 @@
-"""When it happens: loops that call services and nap. They decide nothing; a test calls their steps without any loop."""
+"""Loops that call services and sleep. They decide nothing; a test calls their steps without any loop."""

@@ -1,7 +1,7 @@
-"""The courier: takes what is due from the outbox, sends each with a hand of its own, and says what came of it.
+"""The courier takes due deliveries from the outbox, sends them and records the outcomes.
 
-The step only takes. Sending goes on beside it, so a receiver that hangs keeps one hand and delays nobody else's. What one workspace may
-keep of a courier's hands is bounded, and of these what one of its receivers may keep.
+The step only takes. Each delivery is sent by a task of its own, so a receiver that hangs delays no other delivery. The tasks that one
+workspace may use are bounded, and of these the tasks that one receiver may use.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from foliot.domain.ids import WorkspaceId
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.identity import installation
-from foliot.services.messaging.courier import CourierCapacity, Parcel, record, take
+from foliot.services.messaging.courier import CourierCapacity, OutgoingMessage, record, take
 from foliot.services.secrets.vault import Vault
 
 log = logging.getLogger(__name__)
 
-Send = Callable[[Parcel], Awaitable[Came]]
-CHECK_EVERY = 5.0  # seconds; the truth, should a hint get lost
-LATE = timedelta(milliseconds=2)  # who wakes early finds nothing
-HANDS, OF_ONE_WORKSPACE, OF_ONE_RECEIVER = 40, 10, 4
-WRITING = 2  # records at once: the connections are there for firing, too
-LAST_WORDS_WITHIN = 1.0  # seconds for what is being sent when we stop
+Send = Callable[[OutgoingMessage], Awaitable[Came]]
+CHECK_EVERY = 5.0  # seconds, should a hint get lost
+LATE = timedelta(milliseconds=2)  # waking early would find nothing
+DELIVERIES, OF_ONE_WORKSPACE, OF_ONE_RECEIVER = 40, 10, 4  # at once
+WRITES = 2  # at once: firing needs connections too
+FINISH_WITHIN = 1.0  # seconds for deliveries under way at a stop
 
 
 class Courier:
@@ -40,10 +40,10 @@ class Courier:
         self._send = send
         self._vault = vault
         self._chance = chance or SystemRandom()
-        self._writing = asyncio.Semaphore(WRITING)
+        self._writing = asyncio.Semaphore(WRITES)
         self._sending: set[asyncio.Task[None]] = set()
         self._busy: Counter[tuple[WorkspaceId, str]] = Counter()
-        self.wake: Callable[[], None] = lambda: None  # called whenever a hand is free again
+        self.wake: Callable[[], None] = lambda: None  # called whenever a delivery ends
 
     @property
     def is_sending(self) -> bool:
@@ -52,41 +52,45 @@ class Courier:
     async def step(self) -> timedelta:
         if (await installation.state(self._database)).is_held:
             return about(CHECK_EVERY, self._chance)  # a restored installation waits for its operator
-        hands = CourierCapacity(HANDS - len(self._sending), OF_ONE_WORKSPACE, OF_ONE_RECEIVER, +self._busy)
-        came = await take(self._database, hands, self._vault)
+        capacity = CourierCapacity(
+            DELIVERIES - len(self._sending), OF_ONE_WORKSPACE, OF_ONE_RECEIVER, +self._busy
+        )
+        came = await take(self._database, capacity, self._vault)
         for parcel in came.parcels:
             self._begin(parcel)
-        if came.taken and len(self._sending) < HANDS:
-            return AT_ONCE  # there may be more that others' shares did not let through
+        if came.taken and len(self._sending) < DELIVERIES:
+            return AT_ONCE  # there may be more, which the bounds of other receivers held back
         check = about(CHECK_EVERY, self._chance)
         return check if came.until_next is None else min(came.until_next + LATE, check)
 
     async def close(self) -> None:
-        """What is not done soon is repeated by whoever looks when its lease has ended."""
+        """Finish soon. A delivery that is cut off is repeated after its lease."""
         if self._sending:
-            await asyncio.wait(self._sending, timeout=LAST_WORDS_WITHIN)
+            await asyncio.wait(self._sending, timeout=FINISH_WITHIN)
         for task in self._sending:
             task.cancel()
         if self._sending:
             await asyncio.wait(self._sending)
 
-    def _begin(self, parcel: Parcel) -> None:
+    def _begin(self, parcel: OutgoingMessage) -> None:
         self._busy[parcel.taken.workspace_id, parcel.taken.receiver] += 1
         task = asyncio.create_task(self._deliver(parcel), name=f"delivery {parcel.taken.id}")
         self._sending.add(task)
         task.add_done_callback(lambda task: self._free(task, parcel))
 
-    async def _deliver(self, parcel: Parcel) -> None:
+    async def _deliver(self, parcel: OutgoingMessage) -> None:
         try:
             came = await self._send(parcel)
             async with self._writing:
                 await record(self._database, parcel.taken, came)
         except Unavailable as error:
-            log.warning("delivery.unrecorded", extra={"delivery": str(parcel.taken.id), "reason": str(error)})
-        except Exception:  # one that cannot be sent at all must not end the others
-            log.exception("delivery.broken", extra={"delivery": str(parcel.taken.id)})
+            log.warning(
+                "delivery.not_recorded", extra={"delivery": str(parcel.taken.id), "reason": str(error)}
+            )
+        except Exception:  # one bad delivery must not end the others
+            log.exception("delivery.failed", extra={"delivery": str(parcel.taken.id)})
 
-    def _free(self, task: asyncio.Task[None], parcel: Parcel) -> None:
+    def _free(self, task: asyncio.Task[None], parcel: OutgoingMessage) -> None:
         self._sending.discard(task)
         self._busy[parcel.taken.workspace_id, parcel.taken.receiver] -= 1
         self.wake()

@@ -1,4 +1,4 @@
-"""Listening: hints from other processes wake the loops they concern. Without them every loop still looks by itself."""
+"""Listen for hints from other processes and wake the loops they concern. Without hints every loop still checks by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foliot.services.hints import Hint, listen
 
 log = logging.getLogger(__name__)
 
-WHILE_DEAF = timedelta(minutes=5)
+RETRY_AFTER = timedelta(minutes=5)  # where LISTEN does not work
 
 
 class HintListener:
@@ -21,16 +21,16 @@ class HintListener:
         self._database = database
         self._url = url
         self._wakes = {str(hint): wake for hint, wake in wakes.items()}
-        self._has_told = False
+        self._has_warned = False
 
     async def step(self) -> timedelta:
-        await listen(self._database, self._url, self._hear)
-        if not self._has_told:
-            advice = "set FOLIOT_LISTEN_URL to the server itself; until then work is found by looking"
-            log.warning("hints.deaf", extra={"advice": advice})
-            self._has_told = True
-        return WHILE_DEAF
+        await listen(self._database, self._url, self._on_hint)
+        if not self._has_warned:
+            advice = "set FOLIOT_LISTEN_URL to the server itself; until then work is found by polling"
+            log.warning("hints.not_received", extra={"advice": advice})
+            self._has_warned = True
+        return RETRY_AFTER
 
-    def _hear(self, word: str) -> None:
-        if wake := self._wakes.get(word):
+    def _on_hint(self, hint: str) -> None:
+        if wake := self._wakes.get(hint):
             wake()

@@ -1,4 +1,4 @@
-"""The janitor: chores that keep the house small, one after the other, never in the way of firing."""
+"""The janitor runs maintenance tasks one after the other, never in the way of firing."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from foliot.engine.loop import about
 
 log = logging.getLogger(__name__)
 
-JanitorTask = Callable[[], Awaitable[bool]]  # one bounded batch; True when there is more to do
+JanitorTask = Callable[[], Awaitable[bool]]  # one bounded batch; returns whether there is more to do
 EVERY = 60.0  # seconds
-BREATH = timedelta(milliseconds=100)  # between batches, so that pruning never fills the disk's queue
+BATCH_PAUSE = timedelta(milliseconds=100)  # so that pruning never fills the disk's queue
 
 
 class Janitor:
-    def __init__(self, chores: Sequence[JanitorTask], chance: Random | None = None) -> None:
-        self._chores = chores
+    def __init__(self, tasks: Sequence[JanitorTask], chance: Random | None = None) -> None:
+        self._tasks = tasks
         self._chance = chance or SystemRandom()
 
     async def step(self) -> timedelta:
         is_more = False
-        for chore in self._chores:
+        for task in self._tasks:
             try:
-                is_more |= await chore()
+                is_more |= await task()
             except Unavailable:
                 raise
-            except Exception:  # a chore that fails must not keep the next from its turn
-                log.exception("chore.failed", extra={"chore": getattr(chore, "__name__", repr(chore))})
-        return BREATH if is_more else about(EVERY, self._chance)
+            except Exception:  # a failing task must not stop the next
+                log.exception("janitor_task.failed", extra={"task": getattr(task, "__name__", repr(task))})
+        return BATCH_PAUSE if is_more else about(EVERY, self._chance)

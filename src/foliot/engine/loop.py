@@ -1,7 +1,7 @@
-"""A loop is a step, called again and again, that answers how long to nap. Steps never sleep; only this file does.
+"""A loop calls a step again and again; the step returns how long to nap. Steps never sleep; only this file does.
 
-Whatever a step raises is logged and tried again after a pause that grows, with chance in it so that many nodes do not
-knock in the same instant. A database that is away is therefore waited for, and one poisoned step ends nothing else.
+An exception of a step is logged, and the step is called again after a pause that grows, with jitter so that many nodes do not retry in
+the same instant. So a loop waits for a database that is away, and one failing step ends nothing else.
 
 Why: docs/decisions/300-loops-and-hints.md
 """
@@ -39,11 +39,11 @@ class Loop:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """End the nap, or skip the next one: something may have changed since the step looked."""
+        """End the nap, or skip the next one: something may have changed since the step ran."""
         self._woken.set()
 
     def stop(self) -> None:
-        """The step under way is finished, and no other is begun."""
+        """Finish the step under way and start no other."""
         self._stopping = True
         self.wake()
 
@@ -67,7 +67,7 @@ class Loop:
             nap = self._pause()
             facts = {"loop": self.name, "failures": self._failures, "again_in": round(nap.total_seconds(), 3)}
             if self._failures & (self._failures - 1):
-                pass  # told at the 1st, 2nd, 4th, 8th …: a database may be away for hours
+                pass  # logged at the 1st, 2nd, 4th, 8th …: a database may be away for hours
             elif isinstance(error, Unavailable):
                 log.warning("loop.failed", extra={**facts, "reason": str(error)})
             else:
@@ -82,5 +82,5 @@ class Loop:
 
 
 def about(seconds: float, chance: Random) -> timedelta:
-    """A nap near this long: nodes that started together drift apart."""
+    """Return a nap of about this length: nodes that started together drift apart."""
     return timedelta(seconds=seconds * chance.uniform(0.8, 1.2))

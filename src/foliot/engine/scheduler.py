@@ -1,4 +1,4 @@
-"""The scheduler: tick while anything is due, then nap until the next planned time."""
+"""The scheduler ticks while any timer is due, then naps until the next planned time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from foliot.services.hints import Hint
 from foliot.services.scheduling.due import until_due, until_next_due
 from foliot.services.scheduling.tick import BATCH, tick
 
-CHECK_EVERY = 5.0  # seconds; the truth, should a hint get lost
-LATE = timedelta(milliseconds=2)  # who wakes early finds nothing
+CHECK_EVERY = 5.0  # seconds, should a hint get lost
+LATE = timedelta(milliseconds=2)  # waking early would find nothing
 JUST_DUE = timedelta(seconds=1)
 MOMENT = timedelta(milliseconds=50)
 
@@ -38,9 +38,9 @@ class Scheduler:
             return check
         if left > AT_ONCE:
             return min(left + LATE, check)
-        if -left < JUST_DUE:  # it became due only just now, or another node is at it
+        if -left < JUST_DUE:  # it has just become due, or another node fires it
             return MOMENT
-        # Due for long, and yet nobody takes it: somebody holds its lock, it cannot be set aside, or the installation is held. Looking
-        # harder would not help, and the others must not be late for it.
+        # Due for long and not fired: its lock is held, it cannot be set aside, or the installation is held. Polling faster would not
+        # help, and other timers must not be late because of it.
         coming = await until_next_due(self._database)
         return check if coming is None else min(max(coming + LATE, MOMENT), check)

@@ -1,4 +1,4 @@
-"""The sweeper: settle what nobody will report any more, and tend to what waits, every few seconds."""
+"""The sweeper settles runs that no worker will report any more, and checks waiting runs, every few seconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sweeper:
 
     async def step(self) -> timedelta:
         if (await installation.state(self._database)).is_held:
-            return about(EVERY, self._chance)  # a restored installation waits for its operator, and so do we
+            return about(EVERY, self._chance)  # a restored installation waits for its operator
         swept = await sweep(self._database)
         tended = await advance_waiting_runs(self._database)
         resumed = await resume_due(self._database)

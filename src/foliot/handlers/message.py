@@ -26,7 +26,7 @@ from foliot.handlers.registry import Assignment, HandlerResult, failed, succeede
 from foliot.services import Database
 from foliot.services.hints import Announce, Hint
 from foliot.services.messaging import messages
-from foliot.services.messaging.messages import Letter
+from foliot.services.messaging.messages import RunMessage
 from foliot.wire.instants import read_id
 from foliot.wire.rooms import KEY
 from foliot.wire.shape import Shape, refusal
@@ -86,7 +86,7 @@ class MessageHandler:
             return failed("text_invalid", f"The text has {len(text):,} characters.", permanent=True)
         named = config.get("room")
         room_id = None if named is None else read_id(named)
-        letter = Letter(
+        letter = RunMessage(
             RunId(UUID(ctx.run_id)),
             JobId(UUID(ctx.job_id)),
             ctx.job,

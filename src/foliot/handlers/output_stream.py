@@ -7,7 +7,7 @@ import codecs
 from asyncio import StreamReader
 
 from foliot.domain.logs import MOST_BYTES, MOST_LINES
-from foliot.sdk.context import Write
+from foliot.sdk.context import WriteLines
 
 TAIL = 8 * 1024  # bytes
 PIECE = 64 * 1024  # bytes read at once
@@ -18,7 +18,7 @@ FLOOD_PAUSE = 0.01  # seconds after each piece beyond the limit: at most 6 MiB a
 class OutputStream:
     """Write the lines of a stream to the log, up to the limit, and keep its tail for the run's output."""
 
-    def __init__(self, stream: str, write: Write) -> None:
+    def __init__(self, stream: str, write: WriteLines) -> None:
         self._stream = stream
         self._write = write
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

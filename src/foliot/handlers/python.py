@@ -29,9 +29,9 @@ from foliot.handlers.registry import (
 )
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk.app.application import Foliot
-from foliot.sdk.app.errors import Misdefined
-from foliot.sdk.app.job_type import JobType
-from foliot.sdk.context import never
+from foliot.sdk.app.job import JobType
+from foliot.sdk.app.options import AppDefinitionError
+from foliot.sdk.context import never_stopping
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -102,7 +102,7 @@ async def _call_on_loop(
     function: Callable[..., Any], assignment: Assignment, config: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     ctx = assignment.ctx
-    if ctx.is_stopping is never:
+    if ctx.is_stopping is never_stopping:
         task = asyncio.current_task()
         assert task is not None
         ctx = replace(ctx, is_stopping=lambda: task.cancelling() > 0)
@@ -132,7 +132,7 @@ def app_handlers(app: Foliot, handlers: Mapping[str, Handler]) -> dict[str, Hand
     assert isinstance(python, PythonHandler)
     for each in app.handlers:
         if each.name in handlers:
-            raise Misdefined(
+            raise AppDefinitionError(
                 f"The app {app.name} cannot register the job type {each.name}: there is one of that name.",
                 hint="Give it another name.",
             )

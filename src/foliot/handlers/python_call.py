@@ -1,6 +1,8 @@
 """Find the function that `package.module:function` names, bind its arguments, and encode its result.
 
 No heavy imports: child processes load this.
+
+Why: docs/decisions/305-python-jobs-call-the-operators-code.md
 """
 
 from __future__ import annotations
@@ -17,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import foliot
-from foliot.sdk.app.job import Job
-from foliot.sdk.app.job_type import JobType
+from foliot.sdk.app.job import Job, JobType
 from foliot.sdk.context import Context
 from foliot.sdk.outcomes import Fail, Retry, Skip
 

@@ -1,17 +1,18 @@
 """The Python client: every call of the API, typed, sync and async; and apps, whose jobs are decorated functions.
-Sees the shapes of `wire` and HTTP, nothing of the server.
+
+It imports the shapes of `wire` and HTTP, nothing of the server.
 
 asynchronous/  AsyncClient, written by hand
-synchronous/   Client, its twin, made from it by ./dev format; never edited
+synchronous/   Client, generated from it by ./dev format; never edited
 app/           Foliot and its decorator
-code/          jobs as code: what is wanted against what is there
-asking.py      a request as a value, and when it may be sent again
-reading.py     answers into shapes, tolerant of fields that a newer server adds
-keywords.py    jobs and schedules as people write them in Python
-connection.py       where the server is and which key opens it
-tls.py       whose certificates it trusts
-errors.py      what the server refuses, and what never reached it
-context.py     what a job's own code knows about its run; outcomes.py how it says that it wants a retry, a skip or an end
+sync/          compares the jobs of a file or an app with those of a server
+request.py     a request as a value, and when to send it again
+response.py    reads responses into shapes; accepts fields that a newer server adds
+job_fields.py  the scalar fields of a job, generated from wire/jobs.py
+keywords.py    jobs and schedules in Python keywords
+connection.py  finds the server, its key and the certificates to trust
+errors.py      errors of the server and of the connection
+context.py     the run that a job's code executes; outcomes.py: how that code asks for a retry, a skip or a failure
 """
 
 from importlib import import_module
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foliot.sdk.app.application import Foliot
-    from foliot.sdk.app.errors import Misdefined
+    from foliot.sdk.app.options import AppDefinitionError
     from foliot.sdk.asynchronous.client import AsyncClient
     from foliot.sdk.errors import (
         Conflict,
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
         Unreadable,
         Untrusted,
     )
-    from foliot.sdk.sync.result import Synced
+    from foliot.sdk.sync.plan import SyncResult
     from foliot.sdk.synchronous.client import Client
 
 __all__ = [
+    "AppDefinitionError",
     "AsyncClient",
     "Client",
     "Conflict",
@@ -46,11 +48,10 @@ __all__ = [
     "Foliot",
     "FoliotApiError",
     "Invalid",
-    "Misdefined",
     "NotFound",
     "RateLimited",
     "Stale",
-    "Synced",
+    "SyncResult",
     "Unauthorized",
     "Unavailable",
     "Unreachable",
@@ -61,13 +62,13 @@ _HOMES = {
     "AsyncClient": "asynchronous.client",
     "Client": "synchronous.client",
     "Foliot": "app.application",
-    "Misdefined": "app.errors",
-    "Synced": "sync.result",
+    "AppDefinitionError": "app.options",
+    "SyncResult": "sync.plan",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when asked for: the processes that functions run in need an app and its context, and no HTTP client."""
+    """Import lazily: processes that only run functions need an app and its context, but no HTTP client."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"foliot.sdk.{_HOMES.get(name, 'errors')}"), name)

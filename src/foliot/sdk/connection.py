@@ -1,12 +1,15 @@
-"""Where the server is and which key opens it: arguments, then FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the
-server of this folder and the `admin.key` that it keeps in its data directory.
+"""Find the server, its key, and the certificates to trust.
 
-Why: docs/decisions/801-client-address-key-and-repeats.md
+Sources in order: arguments, FOLIOT_API_URL and FOLIOT_API_KEY, foliot.toml, then the server of this folder and the
+`admin.key` in its data directory.
+
+Why: docs/decisions/801-client-address-key-and-repeats.md, docs/decisions/321-remote-workers-trust.md
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -19,11 +22,11 @@ from foliot.settings import ADDRESS_FILE, FILE_SUFFIX, PREFIX, Settings, Setting
 
 try:
     import fcntl
-except ImportError:  # where there are no such locks, there is no server either
+except ImportError:  # Windows: no file locks, and no server either
     fcntl = None  # type: ignore[assignment]
 
-# What a client reads. A slip in a setting of the server is none of its business.
-_READ = frozenset(
+# The settings of a client. It does not check settings of the server.
+_CLIENT_SETTINGS = frozenset(
     PREFIX + name
     for name in (
         "API_URL",
@@ -36,46 +39,48 @@ _READ = frozenset(
         "PORT",
     )
 )
-LONGEST_ADDRESS = 300
-_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  # the address to listen on, not to call
+MAX_ADDRESS = 300
+_ANY_ADDRESS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  # the address to listen on, not to call
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Connection:
     url: str
     key: str = field(repr=False)
     is_local: bool
-    ca: Path | None = None  # certificates to trust in the place of the machine's
+    ca: Path | None = None  # certificates to trust instead of the machine's
 
 
-def find(
+def resolve_connection(
     url: str | None = None,
     key: str | None = None,
     ca: Path | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-) -> Place:
-    """Raises Unauthorized where no key can be found, and says how to give one."""
+) -> Connection:
+    """Raise Unauthorized if there is no key, with a hint how to pass one."""
     environ = os.environ if environ is None else environ
-    settings = _settings({name: environ[name] for name in _READ & environ.keys()}, cwd or Path.cwd())
-    url = (url or _url(settings)).rstrip("/")
+    settings = _load_settings(
+        {name: environ[name] for name in _CLIENT_SETTINGS & environ.keys()}, cwd or Path.cwd()
+    )
+    url = (url or _default_url(settings)).rstrip("/")
     is_local = _is_loopback(url)
-    # The key of this folder's server opens everything in it: it is never sent to another machine.
-    key = key or settings.api_key or (_kept(settings.data_dir) if is_local else None)
+    # The admin key of this folder's server is never sent to another machine.
+    key = key or settings.api_key or (_read_admin_key(settings.data_dir) if is_local else None)
     if key is None:
         raise Unauthorized(
-            f"There is no key for {url}.",
+            f"No API key for {url}.",
             code="no_key",
             hint=f"Set FOLIOT_API_KEY or give key=. Looked for {settings.data_dir / 'admin.key'} too, which "
             "`foliot serve` makes."
             if is_local
             else "Set FOLIOT_API_KEY or give key=.",
         )
-    return Place(url, key, is_local, ca or settings.ca_file)
+    return Connection(url, key, is_local, ca or settings.ca_file)
 
 
-def _settings(environ: Mapping[str, str], cwd: Path) -> Settings:
+def _load_settings(environ: Mapping[str, str], cwd: Path) -> Settings:
     try:
         return load(environ, {}, cwd)
     except SettingsError as error:
@@ -83,20 +88,20 @@ def _settings(environ: Mapping[str, str], cwd: Path) -> Settings:
         raise FoliotApiError(str(error), code=error.code, hint=hint) from None
 
 
-def _url(settings: Settings) -> str:
-    """Where FOLIOT_API_URL is not set, this folder's server says where it listens; else its settings do."""
+def _default_url(settings: Settings) -> str:
+    """Return the URL of this folder's running server, or else the one in its settings."""
     if settings.origins["api_url"] != "default":
         return settings.api_url
-    living = _address(settings.data_dir)
-    if living is not None and _is_loopback(living):  # it names servers of this machine alone
+    living = _running_server_url(settings.data_dir)
+    if living is not None and _is_loopback(living):  # the file names only servers of this machine
         return living
-    host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host
+    host = "127.0.0.1" if settings.host in _ANY_ADDRESS else settings.host
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{settings.port}" if settings.port else settings.api_url
 
 
-def _address(data_dir: Path) -> str | None:
-    """What a server that lives keeps locked. What a dead one left is not believed: the port may be anybody's by now."""
+def _running_server_url(data_dir: Path) -> str | None:
+    """Read the address file of a running server. Ignore one without a lock: its server is gone, and the port may be taken."""
     if fcntl is None:
         return None
     try:
@@ -104,7 +109,7 @@ def _address(data_dir: Path) -> str | None:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return file.read(LONGEST_ADDRESS).strip() or None
+                return file.read(MAX_ADDRESS).strip() or None
     except (OSError, UnicodeDecodeError):
         pass
     return None
@@ -115,9 +120,9 @@ def _is_loopback(url: str) -> bool:
         host = httpx2.URL(url).host
     except httpx2.InvalidURL as error:
         raise FoliotApiError(
-            f"{url!r} is not an address: {error}",
+            f"{url!r} is not a URL: {error}",
             code="setting.invalid",
-            hint="Such as http://127.0.0.1:8700.",
+            hint="Example: http://127.0.0.1:8700.",
         ) from None
     if host == "localhost":
         return True
@@ -127,8 +132,22 @@ def _is_loopback(url: str) -> bool:
         return False
 
 
-def _kept(data_dir: Path) -> str | None:
+def _read_admin_key(data_dir: Path) -> str | None:
     try:
         return (data_dir / "admin.key").read_text(encoding="ascii").strip() or None
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def ssl_context(connection: Connection) -> ssl.SSLContext:
+    """Return a context that trusts the given file, or else the machine's certificates, SSL_CERT_FILE and SSL_CERT_DIR."""
+    if connection.ca is None:
+        return httpx2.create_ssl_context(trust_env=True)
+    try:
+        return ssl.create_default_context(cafile=connection.ca)
+    except (OSError, ssl.SSLError) as error:
+        raise FoliotApiError(
+            f"{connection.ca} has no readable certificates: {error}",
+            code="setting.invalid",
+            hint="The file must hold certificates as PEM, such as that of your own authority.",
+        ) from None

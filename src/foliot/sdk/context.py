@@ -1,4 +1,4 @@
-"""What a job's own code may know about the run it works for. Standard library only: child processes load this."""
+"""The run that a job's code executes. Standard library only: child processes import this."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-Write = Callable[[str, str], None]  # a stream, and a text of one line or more
-Keep = Callable[[str, bytes, str], object]  # a name, what it holds, its media type
-Tell = Callable[[float, float, str], None]  # how much is done, of how much, and a note
-MOST_ARTIFACT_BYTES = 20 * 1024 * 1024
+WriteLines = Callable[[str, str], None]  # the stream, and one or more lines
+StoreArtifact = Callable[[str, bytes, str], object]  # name, content, media type
+ReportProgress = Callable[[float, float, str], None]  # done, total, note
+MAX_ARTIFACT_BYTES = 20 * 1024 * 1024
 
 
-def to_nowhere(stream: str, text: str) -> None:
-    """Where nobody keeps what is written."""
+def discard_lines(stream: str, text: str) -> None:
+    """Ignore output, outside a worker."""
 
 
-def kept_nowhere(name: str, data: bytes, media_type: str) -> None:
-    """Where nobody keeps artifacts."""
+def discard_artifact(name: str, data: bytes, media_type: str) -> None:
+    """Ignore artifacts, outside a worker."""
 
 
-def told_nobody(done: float, total: float, note: str) -> None:
-    """Where nobody asks how far it is."""
+def discard_progress(done: float, total: float, note: str) -> None:
+    """Ignore progress, outside a worker."""
 
 
-def never() -> bool:
+def never_stopping() -> bool:
     return False
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Context:
-    """All attempts of a run share `run_id`: it is the key to make repeated work harmless. `fence` rises with each attempt,
-    so that a system that remembers the highest one seen can refuse a straggler.
+    """All attempts of a run share `run_id`: use it as an idempotency key. `fence` rises with each attempt, so that other
+    systems can refuse writes of an older attempt.
     """
 
     workspace_id: str
@@ -46,26 +46,26 @@ class Context:
     fence: int
     trigger: str
     planned_for: datetime
-    write: Write = field(default=to_nowhere, repr=False, compare=False)
-    is_stopping: Callable[[], bool] = field(default=never, repr=False, compare=False)
-    keep: Keep = field(default=kept_nowhere, repr=False, compare=False)
-    tell: Tell = field(default=told_nobody, repr=False, compare=False)
-    most_artifact_bytes: int = field(default=MOST_ARTIFACT_BYTES, repr=False)
-    _shares: set[int] = field(default_factory=set, repr=False, compare=False)  # percentages told so far
+    write: WriteLines = field(default=discard_lines, repr=False, compare=False)
+    is_stopping: Callable[[], bool] = field(default=never_stopping, repr=False, compare=False)
+    keep: StoreArtifact = field(default=discard_artifact, repr=False, compare=False)
+    tell: ReportProgress = field(default=discard_progress, repr=False, compare=False)
+    most_artifact_bytes: int = field(default=MAX_ARTIFACT_BYTES, repr=False)
+    _shares: set[int] = field(default_factory=set, repr=False, compare=False)  # percentages logged so far
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # by the names in the job's config
 
     @property
     def cancelled(self) -> bool:
-        """Whether this attempt has been told to end, by its deadline, a person or a shutdown: finish at once, or be ended."""
+        """Whether this attempt must stop, because of its deadline, a cancel or a shutdown. Return soon, or be killed."""
         return self.is_stopping()
 
     def log(self, *values: object) -> None:
-        """Keep a line, or several, with the run: `GET /runs/{id}/logs` shows them while it runs. Written like `print`."""
+        """Write to the log of the run, like `print`. `GET /runs/{id}/logs` shows it while it runs."""
         self.write("log", " ".join(map(str, values)))
 
     def progress(self, done: float, total: float = 100, note: str = "") -> None:
-        """How far the work is: `GET /runs/{id}` shows it while it runs. A line is kept for each whole percent at most, so it may be
-        called as often as is handy.
+        """Report progress: `GET /runs/{id}` shows it while it runs. Call it as often as you like: at most one line is logged
+        for each percent.
         """
         self.tell(float(done), float(total), note)
         share = int(100 * done / total) if total else 100
@@ -81,20 +81,20 @@ class Context:
         path: str | PathLike[str] | None = None,
         media_type: str | None = None,
     ) -> None:
-        """Keep a file with the run: `GET /runs/{id}/artifacts` shows it at once, and it goes when the run does.
+        """Store a file with the run: `GET /runs/{id}/artifacts` shows it at once. It is deleted with the run.
 
-        One of the same name takes the place of the last. Where it cannot be kept, for want of room or because the run is another
-        worker's by now, the attempt fails.
+        A file of the same name is replaced. If it cannot be stored, because of a quota or because another worker has the
+        run by now, the attempt fails.
         """
         if (data is None) == (path is None):
-            raise TypeError("an artifact has data or a path, one of them")
+            raise TypeError("an artifact needs either data or path")
         content = (
             Path(path).read_bytes() if path is not None else data.encode() if isinstance(data, str) else data
         )
         assert content is not None
         if len(content) > self.most_artifact_bytes:
             raise ValueError(
-                f"the artifact {name} has {len(content):,} bytes; the most is {self.most_artifact_bytes:,}"
+                f"the artifact {name} has {len(content):,} bytes; the maximum is {self.most_artifact_bytes:,}"
             )
         guessed = mimetypes.guess_type(name)[0] or ("text/plain" if isinstance(data, str) else None)
         self.keep(name, bytes(content), media_type or guessed or "application/octet-stream")
@@ -107,10 +107,10 @@ class Context:
     def of_json(
         cls,
         data: dict[str, Any],
-        write: Write = to_nowhere,
-        is_stopping: Callable[[], bool] = never,
-        keep: Keep = kept_nowhere,
-        tell: Tell = told_nobody,
+        write: WriteLines = discard_lines,
+        is_stopping: Callable[[], bool] = never_stopping,
+        keep: StoreArtifact = discard_artifact,
+        tell: ReportProgress = discard_progress,
     ) -> Context:
         planned_for = datetime.fromisoformat(data["planned_for"])
         given = data | {"planned_for": planned_for}

@@ -1,17 +1,17 @@
-"""What the server refuses, and what never reached it: one tree, mirrored from problem+json.
+"""Errors of the server and of the connection, in one tree that mirrors problem+json.
 
 FoliotApiError
-├── Invalid           what was asked for cannot be read or cannot be: 400, 413, 415, 422
-├── Unauthorized      no key, or one that is not valid: 401
-├── Denied            this key may not do that: 403
-├── NotFound          no such thing, or not yours: 404
-├── Conflict          it is not in a state that allows this: 409
-│   └── Stale         somebody else has edited it since it was read: 412, 428
+├── Invalid           the request is not valid: 400, 413, 415, 422
+├── Unauthorized      no key, or not a valid one: 401
+├── Denied            the key lacks permission: 403
+├── NotFound          not found, or not visible to you: 404
+├── Conflict          the present state does not allow it: 409
+│   └── Stale         it was changed since it was read: 412, 428
 ├── RateLimited       too many requests; `retry_after` says how long to wait: 429
-├── Unavailable       Foliot cannot work right now: 502, 503, 504
-│   └── Unreachable   no answer at all
-│       └── Untrusted who answers cannot show that it is who we meant to ask
-└── Unreadable        an answer that this client does not understand
+├── Unavailable       the server cannot work right now: 502, 503, 504
+│   └── Unreachable   no response
+│       └── Untrusted the server's certificate is not trusted
+└── Unreadable        a response that this client does not understand
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from foliot.wire.shape import FieldProblem, Problem
 
 
 class FoliotApiError(Exception):
-    """`message` says what happened, `hint` what to do next; `code` is stable, and `request_id` leads into the server's log."""
+    """`message` is the problem, `hint` the remedy. `code` is stable; `request_id` is in the server's log."""
 
     def __init__(
         self,
@@ -43,41 +43,41 @@ class FoliotApiError(Exception):
         super().__init__(message)
         self.message = message
         self.code = code
-        self.status = status  # None: the server did not answer
+        self.status = status  # None: there was no response
         self.hint = hint
         self.errors = errors
         self.request_id = request_id
 
     def __str__(self) -> str:
-        """All that a person needs who sees nothing but a traceback."""
+        """Return message, hint and field errors, for tracebacks."""
         fields = (
-            f"{each.pointer}: {each.message}{_after(each.hint)}" for each in self.errors if each.pointer
+            f"{each.pointer}: {each.message}{_with_space(each.hint)}" for each in self.errors if each.pointer
         )
-        return "\n  ".join((self.message + _after(self.hint), *fields))
+        return "\n  ".join((self.message + _with_space(self.hint), *fields))
 
 
 class Invalid(FoliotApiError):
-    """What was asked for cannot be read, or cannot be."""
+    """The request is not valid."""
 
 
 class Unauthorized(FoliotApiError):
-    """No key, or one that is not valid."""
+    """There is no key, or it is not valid."""
 
 
 class Denied(FoliotApiError):
-    """This key may not do that."""
+    """The key lacks permission."""
 
 
 class NotFound(FoliotApiError):
-    """There is no such thing, or it is not yours."""
+    """The object does not exist, or is not visible to you."""
 
 
 class Conflict(FoliotApiError):
-    """It is not in a state that allows this."""
+    """The present state of the object does not allow this."""
 
 
 class Stale(Conflict):
-    """Somebody else has edited it since it was read."""
+    """The object was changed since it was read."""
 
 
 class RateLimited(FoliotApiError):
@@ -87,19 +87,19 @@ class RateLimited(FoliotApiError):
 
 
 class Unavailable(FoliotApiError):
-    """Foliot cannot work right now."""
+    """The server cannot work right now."""
 
 
 class Unreachable(Unavailable):
-    """No answer at all."""
+    """The server did not respond."""
 
 
 class Untrusted(Unreachable):
-    """Who answers cannot show that it is who we meant to ask; nothing was sent."""
+    """The server's certificate is not trusted; nothing was sent."""
 
 
 class Unreadable(FoliotApiError):
-    """An answer that this client does not understand."""
+    """This client does not understand the response."""
 
 
 BY_STATUS: Mapping[int, type[FoliotApiError]] = {
@@ -120,8 +120,8 @@ BY_STATUS: Mapping[int, type[FoliotApiError]] = {
 }
 
 
-def refused(answer: httpx2.Response) -> FoliotApiError:
-    """The error in an answer whose body has been read."""
+def error_from_response(answer: httpx2.Response) -> FoliotApiError:
+    """Return the error in a response whose body has been read."""
     problem = _problem(answer)
     found = BY_STATUS.get(answer.status_code, FoliotApiError)(
         problem.message,
@@ -137,47 +137,47 @@ def refused(answer: httpx2.Response) -> FoliotApiError:
 
 
 def retry_after(answer: httpx2.Response) -> float | None:
-    """Seconds. The other form, a date, is not what Foliot sends."""
+    """Return Retry-After in seconds. Foliot never sends the other form, a date."""
     said = answer.headers.get("Retry-After", "")
     return float(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
-def unreachable(url: str, error: httpx2.TransportError) -> Unreachable:
-    if (why := mistrust(error)) is not None:
+def unreachable_error(url: str, error: httpx2.TransportError) -> Unreachable:
+    if (why := certificate_problem(error)) is not None:
         return Untrusted(
             f"The certificate of {url} is not trusted: {why}.",
             code="untrusted",
-            hint="Of an authority of your own, name the certificate with FOLIOT_CA_FILE, or --ca of `foliot host`. The name in "
-            "the address must be one that the certificate is for.",
+            hint="For your own authority, set FOLIOT_CA_FILE to its certificate, or use --ca of `foliot host`. The host name "
+            "in the URL must match the certificate.",
         )
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-        message = f"No Foliot answers at {url}: {_reason(error)}."
-        hint = "Start one with `foliot serve`, or name another with FOLIOT_API_URL or url=."
+        message = f"No Foliot server at {url}: {_reason(error)}."
+        hint = "Start one with `foliot serve`, or use another with FOLIOT_API_URL or url=."
     elif isinstance(error, httpx2.TimeoutException):
         message = f"Foliot at {url} did not answer in time."
-        hint = "It may still do what was asked. A longer timeout= gives it more time."
+        hint = "It may still execute the request. A longer timeout= gives it more time."
     else:
         message = f"The connection to Foliot at {url} broke: {_reason(error)}."
-        hint = "Was it stopped or restarted? What was asked may have been done all the same."
+        hint = "The server may have been stopped or restarted. It may have executed the request."
     return Unreachable(message, code="unreachable", hint=hint)
 
 
-def mistrust(error: BaseException | None) -> str | None:
-    """What is wrong with the certificate, where that is what ended it."""
+def certificate_problem(error: BaseException | None) -> str | None:
+    """Return the problem with the certificate, if that caused the error."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
-            return error.verify_message.rstrip(".") or "it could not be checked"
+            return error.verify_message.rstrip(".") or "it could not be verified"
         error = error.__cause__ or error.__context__
     return None
 
 
-def unreadable(url: str, why: str) -> Unreadable:
-    hint = "Is it Foliot that answers there, and not of a much newer version than this client?"
-    return Unreadable(f"The answer from {url} cannot be understood: {why}", code="unreadable", hint=hint)
+def unreadable_error(url: str, why: str) -> Unreadable:
+    hint = "Check that the URL is that of a Foliot server, and that this client is not much older."
+    return Unreadable(f"Cannot read the response from {url}: {why}", code="unreadable", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ProblemFields:
     message: str
     code: str
     hint: str | None = None
@@ -185,30 +185,28 @@ class _Told:
     request_id: str | None = None
 
 
-def _problem(answer: httpx2.Response) -> _Told:
+def _problem(answer: httpx2.Response) -> _ProblemFields:
     try:
         told = Problem.model_validate_json(answer.content, extra="ignore")
-    except ValidationError:  # a proxy speaks, not Foliot
+    except ValidationError:  # from a proxy, not from Foliot
         message = f"{answer.url} answered {answer.status_code} {answer.reason_phrase}".rstrip() + "."
-        return _Told(message, "error", request_id=answer.headers.get("X-Request-Id"))
+        return _ProblemFields(message, "error", request_id=answer.headers.get("X-Request-Id"))
     whole = next((each.hint for each in told.errors if not each.pointer and each.hint), None)
-    return _Told(told.detail, told.code, whole, tuple(told.errors), told.request_id)
+    return _ProblemFields(told.detail, told.code, whole, tuple(told.errors), told.request_id)
 
 
 def _reason(error: Exception) -> str:
-    """The innermost sentence: 'Connection refused' rather than 'All connection attempts failed'."""
+    """Return the innermost message: 'Connection refused' rather than 'All connection attempts failed'."""
     while (inner := error.__cause__ or error.__context__) is not None and isinstance(inner, Exception):
         if isinstance(inner, ExceptionGroup):
             inner = inner.exceptions[0]
         error = inner
-    if isinstance(error, ssl.SSLError):  # its errno is no number of the system's
-        return "what answers there does not speak TLS, or not as we do"
-    if (
-        isinstance(error, OSError) and error.errno and error.errno > 0
-    ):  # asyncio puts words of its own into strerror
+    if isinstance(error, ssl.SSLError):  # its errno is not a system error number
+        return "the server does not speak TLS, or no common version"
+    if isinstance(error, OSError) and error.errno and error.errno > 0:  # asyncio replaces strerror
         return os.strerror(error.errno)
     return str(error).rstrip(".") or type(error).__name__
 
 
-def _after(hint: str | None) -> str:
+def _with_space(hint: str | None) -> str:
     return f" {hint}" if hint else ""

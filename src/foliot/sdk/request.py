@@ -1,10 +1,11 @@
-"""A request as a value, and when it may be sent again. Nothing here speaks to the network, so both clients share it.
+"""A request as a value, and when to send it again. Both clients share it: nothing here uses the network.
 
 Why: docs/decisions/801-client-address-key-and-repeats.md
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,27 +17,28 @@ from uuid import UUID, uuid4
 
 import httpx2
 
-from foliot.sdk.errors import Invalid, mistrust, retry_after
+from foliot.clock import pause
+from foliot.sdk.errors import Invalid, certificate_problem, retry_after
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.shape import Shape
 
 BASE = "/api/v1"
-FIRST_WAIT = 0.1  # seconds; doubles with each attempt
-LONGEST_WAIT = 30.0  # a server that asks for more patience than this is given up on
-LONGEST_GAP = 5.0  # between two tries to resume a stream
-TRIES_TO_RESUME = 15  # about a minute without a server
+FIRST_WAIT = 0.1  # seconds; doubled with each attempt
+MAX_WAIT = 30.0  # a longer Retry-After ends the attempts
+MAX_RESUME_WAIT = 5.0  # between two attempts to resume a stream
+MAX_RESUMES = 15  # about a minute without a server
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-NOT_NOW = frozenset({429, 502, 503, 504})
+TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Ref = UUID | str
-_chance = SystemRandom()
+_random = SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """`path` is written as in OpenAPI, and `ids` fill its braces; what is None in `query` is not sent."""
+class ApiRequest:
+    """`path` is a template as in OpenAPI, filled from `ids`. Values of None in `query` are not sent."""
 
     method: Method
     path: str
@@ -47,7 +49,7 @@ class Ask:
 
     @property
     def is_repeatable(self) -> bool:
-        """May it be sent again when nobody knows whether it was done? With If-Match the repeat would be refused as stale."""
+        """Whether it is safe to send it again after a lost response. With If-Match the repeat would be refused as stale."""
         if self.method == "POST":
             return "Idempotency-Key" in self.headers
         return "If-Match" not in self.headers
@@ -60,85 +62,98 @@ def post(
     body: Any = None,
     query: Mapping[str, Any] | None = None,
     key: str | None = None,
-) -> Ask:
-    """A POST under an idempotency key, so that it may be repeated: done once, answered alike."""
-    return Ask("POST", path, ids or {}, query or {}, body, {"Idempotency-Key": key or str(uuid4())})
+) -> ApiRequest:
+    """Return a POST with an idempotency key: the server executes repeats only once."""
+    return ApiRequest("POST", path, ids or {}, query or {}, body, {"Idempotency-Key": key or str(uuid4())})
 
 
-def seen(revision: int | None) -> dict[str, str]:
-    """The header by which a change is made only to what its author has seen."""
+def if_match(revision: int | None) -> dict[str, str]:
+    """Return the header that makes a change conditional on the revision."""
     return {} if revision is None else {"If-Match": f'"{revision}"'}
 
 
-def request_of(ask: Ask, build: Any) -> httpx2.Request:
-    """`build` is the build_request of either client."""
-    headers = {**ask.headers}
+def build_request(request: ApiRequest, build: Any) -> httpx2.Request:
+    """Build the HTTP request. `build` is the build_request of either HTTP client."""
+    headers = {**request.headers}
     content = None
-    if ask.body is not None:
-        content = to_json(ask.body)
+    if request.body is not None:
+        content = to_json(request.body)
         headers["Content-Type"] = "application/json"
-    request: httpx2.Request = build(
-        ask.method, BASE + _filled(ask), params=_params(ask.query), content=content, headers=headers
+    built: httpx2.Request = build(
+        request.method, BASE + _path(request), params=_query(request.query), content=content, headers=headers
     )
-    return request
+    return built
 
 
-def wait_before_retry(ask: Ask, attempt: int, came: httpx2.Response | httpx2.TransportError) -> float | None:
-    """Seconds until it is sent again; None where the answer stands. `attempt` counts from 1."""
-    backoff = FIRST_WAIT * float(2 ** (attempt - 1)) * (1 + _chance.random())
-    if isinstance(came, httpx2.Response):
-        if not _is_passing(ask, came):
+def wait_before_retry(
+    request: ApiRequest, attempt: int, outcome: httpx2.Response | httpx2.TransportError
+) -> float | None:
+    """Return the seconds to wait before the next attempt, or None to stop. `attempt` counts from 1."""
+    backoff = FIRST_WAIT * float(2 ** (attempt - 1)) * (1 + _random.random())
+    if isinstance(outcome, httpx2.Response):
+        if not _is_temporary(request, outcome):
             return None
-        asked = retry_after(came) or 0.0
-        return None if asked > LONGEST_WAIT else max(asked, backoff)
-    if mistrust(came) is not None:
+        asked = retry_after(outcome) or 0.0
+        return None if asked > MAX_WAIT else max(asked, backoff)
+    if certificate_problem(outcome) is not None:
         return None
-    return backoff if ask.is_repeatable or isinstance(came, NEVER_SENT) else None
+    return backoff if request.is_repeatable or isinstance(outcome, NEVER_SENT) else None
 
 
-def _is_passing(ask: Ask, came: httpx2.Response) -> bool:
-    """Would the same request fare better in a while? A 409 says so where our own first try is still under way."""
-    if came.status_code == 429:
+def _is_temporary(request: ApiRequest, outcome: httpx2.Response) -> bool:
+    """Whether the same request may succeed later. A 409 with Retry-After means that our first attempt is still running."""
+    if outcome.status_code == 429:
         return True
     is_in_flight = (
-        came.status_code == 409 and "Idempotency-Key" in ask.headers and "Retry-After" in came.headers
+        outcome.status_code == 409
+        and "Idempotency-Key" in request.headers
+        and "Retry-After" in outcome.headers
     )
-    return ask.is_repeatable and (came.status_code in NOT_NOW or is_in_flight)
+    return request.is_repeatable and (outcome.status_code in TEMPORARY_STATUSES or is_in_flight)
 
 
-def wait_before_resuming(tries: int, came: httpx2.Response | httpx2.TransportError | None) -> float | None:
-    """Seconds until a stream that ended is asked for again; None where it is over. `tries` without an event so far, from 1."""
+def wait_before_resume(tries: int, outcome: httpx2.Response | httpx2.TransportError | None) -> float | None:
+    """Return the seconds to wait before resuming a stream, or None to stop. `tries` counts attempts without an event, from 1."""
     asked = 0.0
-    if isinstance(came, httpx2.Response):
-        if came.status_code not in NOT_NOW:
+    if isinstance(outcome, httpx2.Response):
+        if outcome.status_code not in TEMPORARY_STATUSES:
             return None
-        asked = retry_after(came) or 0.0
-    if tries > TRIES_TO_RESUME or asked > LONGEST_WAIT:
+        asked = retry_after(outcome) or 0.0
+    if tries > MAX_RESUMES or asked > MAX_WAIT:
         return None
-    gap: float = min(FIRST_WAIT * 2 ** (tries - 1), LONGEST_GAP)
-    return max(asked, gap * (1 + _chance.random()))
+    gap: float = min(FIRST_WAIT * 2 ** (tries - 1), MAX_RESUME_WAIT)
+    return max(asked, gap * (1 + _random.random()))
+
+
+async def async_sleep(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+def sleep(seconds: float) -> None:
+    """Block the thread; the synchronous client uses it in place of `async_sleep`."""
+    pause(seconds)
 
 
 def to_json(value: Any) -> bytes:
     try:
-        return json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(value, default=_encode, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"This cannot be sent as JSON: {error}", code="invalid") from None
+        raise Invalid(f"Cannot encode this as JSON: {error}", code="invalid") from None
 
 
-def given(**fields: Any) -> dict[str, Any]:
-    """Those that were given: None means "not said" here."""
+def without_none(**fields: Any) -> dict[str, Any]:
+    """Leave out fields that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _plain(value: Any) -> Any:
-    """JSON for what Python says better."""
+def _encode(value: Any) -> Any:
+    """Encode Python values that JSON does not have."""
     if isinstance(value, Shape):
         return value.model_dump(mode="json", exclude_unset=True)
     if isinstance(value, timedelta):
         return write_duration(value)
     if isinstance(value, datetime):
-        # One without an offset stays without, and the server refuses it: guessing a zone here would be worse.
+        # Without an offset the server refuses it: guessing a zone would be worse.
         return write_instant(value) if value.tzinfo else value.isoformat()
     if isinstance(value, date | time):
         return value.isoformat()
@@ -148,29 +163,29 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence | set | frozenset):
         return list(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
-def _filled(ask: Ask) -> str:
+def _path(request: ApiRequest) -> str:
     parts = {}
-    for name, value in ask.ids.items():
-        if str(value) in {"", ".", ".."}:  # would name another resource
+    for name, value in request.ids.items():
+        if str(value) in {"", ".", ".."}:  # it would change the path
             raise Invalid(f"{str(value)!r} is not an id.", code="invalid")
         parts[name] = quote(str(value), safe="")
-    return ask.path.format(**parts)
+    return request.path.format(**parts)
 
 
-def _params(query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A list is the name said several times."""
+def _query(query: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Repeat the name for each item of a list."""
     pairs: list[tuple[str, str]] = []
     for name, value in query.items():
         several = value if isinstance(value, list | tuple | set | frozenset) else (value,)
-        pairs += [(name, _text(each)) for each in several if each is not None]
+        pairs += [(name, _query_value(each)) for each in several if each is not None]
     return pairs
 
 
-def _text(value: Any) -> str:
+def _query_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    plain = value if isinstance(value, str | int | float) else _plain(value)
+    plain = value if isinstance(value, str | int | float) else _encode(value)
     return str(plain)

@@ -1,44 +1,47 @@
-"""Answers into shapes. Requests are closed against unknown fields; answers are not, since the server may be newer."""
+"""Read responses into shapes. Unknown fields are ignored, since the server may be newer than the client."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
 import httpx2
 from pydantic import ValidationError
 
-from foliot.sdk.errors import refused, unreadable
-from foliot.wire.shape import Shape, pointer
+from foliot.sdk.errors import error_from_response, unreadable_error
+from foliot.wire.shape import Page, Shape, pointer
 
-Answer = TypeVar("Answer", bound=Shape)
+Answered = TypeVar("Answered", bound=Shape)
 Result = TypeVar("Result")
 Reader = Callable[[httpx2.Response], Result]
+# A function from a cursor to the page that begins there; the synchronous client uses the second.
+AsyncPageFetcher = Callable[[str | None], Awaitable[Page[Answered]]]
+PageFetcher = Callable[[str | None], Page[Answered]]
 
 
-def read(shape: type[Answer], answer: httpx2.Response) -> Answer:
-    """Raises what the server refused; and Unreadable for what is not the shape."""
-    check(answer)
-    return read_text(shape, answer.content, str(answer.url))
+def read_response(shape: type[Answered], answer: httpx2.Response) -> Answered:
+    """Raise the error that the server sent, or Unreadable if the body does not have the shape."""
+    raise_for_error(answer)
+    return parse_json(shape, answer.content, str(answer.url))
 
 
-def read_text(shape: type[Answer], text: str | bytes, url: str) -> Answer:
-    """JSON that came from `url`."""
+def parse_json(shape: type[Answered], text: str | bytes, url: str) -> Answered:
+    """Parse JSON received from `url`."""
     try:
-        # Shapes are strict and closed for what people send; neither serves anybody here.
+        # Shapes are strict about requests; responses are read leniently.
         return shape.model_validate_json(text, extra="ignore", strict=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = pointer(first["loc"]) or "the whole"
-        raise unreadable(url, f"{where}: {first['msg']}") from None
+        where = pointer(first["loc"]) or "the body"
+        raise unreadable_error(url, f"{where}: {first['msg']}") from None
 
 
-def reader(shape: type[Answer]) -> Reader[Answer]:
-    """Return a function that reads responses of this shape. `check` is the one for responses without a body."""
-    return partial(read, shape)
+def reader(shape: type[Answered]) -> Reader[Answered]:
+    """Return a function that reads responses of this shape. `raise_for_error` is the one for responses without a body."""
+    return partial(read_response, shape)
 
 
-def check(answer: httpx2.Response) -> None:
+def raise_for_error(answer: httpx2.Response) -> None:
     if not answer.is_success:
-        raise refused(answer)
+        raise error_from_response(answer)

@@ -14,9 +14,15 @@ from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, RunId, SecretId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.planning.upcoming_changes import Difference, Upcoming, difference, nothing_ahead, upcoming
+from foliot.domain.planning.upcoming_changes import (
+    Upcoming,
+    UpcomingDifference,
+    difference,
+    nothing_ahead,
+    upcoming,
+)
 from foliot.domain.schedule import PlannedTime, is_chained
-from foliot.domain.schedule.warnings import cautions
+from foliot.domain.schedule.notes import cautions
 from foliot.services.jobs.job_search import FIRING
 from foliot.services.jobs.written_steps import WrittenJob, find_warnings
 from foliot.services.runs import explain, history
@@ -42,7 +48,7 @@ class JobPreview:
 
     job: StoredJob | None
     times: tuple[PlannedTime, ...]
-    difference: Difference
+    difference: UpcomingDifference
     warnings: tuple[str, ...]
 
 
@@ -107,7 +113,7 @@ async def _upcoming(tx: Tx, job_id: JobId) -> tuple[StoredJob | None, Upcoming]:
     chained = is_chained(spec.schedule)
     if chained and job.next_at is None:
         return job, nothing_ahead(tx.now)
-    named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
     timetable = Rules(spec).job(job_id, job.workspace_id, job.schedule_rev, tuple(named.values())).timetable
     start = job.cursor_at if chained else tx.now
     if is_paused and job.paused_until is not None:
@@ -138,7 +144,7 @@ async def preview_calendar(
     found = None
     async with database.tx(Role.APP, workspace_id) as tx:
         if calendar_id is not None:
-            users = dict(await calendars.users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
+            users = dict(await calendars.list_users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
             found = await calendars.get(tx, calendar_id)
         before = await _next_times(tx, users)
     written = await verb(database)

@@ -1,1 +1,1 @@
-"""What tests of Foliot, and of products built on it, stand on: a clock to set by hand and databases to throw away."""
+"""Helpers for tests of Foliot and of products built on it: a manual clock and throw-away databases."""

@@ -28,15 +28,15 @@ from foliot.embedded.server import start
 from foliot.storage.migrate import migrate
 from foliot.storage.roles import Login
 
-CARELESS = {
-    "fsync": "off",  # these databases need not outlive a power cut; the tests that kill things kill processes
+NOT_DURABLE = {
+    "fsync": "off",  # these databases need not survive a power cut; tests kill processes only
     "full_page_writes": "off",
-    "autovacuum": "off",  # a vacuum of the template would make cloning it wait
+    "autovacuum": "off",  # a vacuum of the template would delay cloning it
 }
 LOGIN = Login("foliot_test_pool", "only for tests")
 
-# Started by the caller, drops to another user and asks the kernel to be stopped with its parent, even one killed with -9.
-# The order matters: a change of user clears the request.
+# Drops to another user and asks the kernel to stop it with its parent, even after kill -9. The order matters: a change of user clears
+# the request.
 _HELPER = """
 import ctypes, os, signal, sys
 uid, gid = int(sys.argv[1]), int(sys.argv[2])
@@ -56,10 +56,10 @@ class Databases:
 
     @contextmanager
     def fresh(self, *, migrated: bool = True) -> Iterator[str]:
-        """The owner's URL of a database that exists for the length of this block."""
+        """Yield the owner's URL of a database that exists as long as the block."""
         name = f"foliot_test_{token_hex(6)}"
         source = self.template if migrated else "template0"
-        # Copied as files: half the work of writing it all to the log, where nothing is synced to a disk.
+        # Copying files is half the work of writing everything to the log, where nothing is synced to a disk.
         statement = SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
         _on(self.admin_url, statement.format(Identifier(name), Identifier(source)))
         try:
@@ -70,7 +70,7 @@ class Databases:
 
 @contextmanager
 def databases() -> Iterator[Databases]:
-    """On the server of `FOLIOT_TEST_DATABASE_URL` (a superuser's URL), else on one started for this."""
+    """Use the server of `FOLIOT_TEST_DATABASE_URL` (a superuser's URL), or start one."""
     if url := os.environ.get("FOLIOT_TEST_DATABASE_URL"):
         with _with_template(url) as found:
             yield found
@@ -81,7 +81,7 @@ def databases() -> Iterator[Databases]:
 
 @contextmanager
 def throwaway_server(bindir: Path | None = None) -> Iterator[str]:
-    """A private PostgreSQL in a temporary folder. Yields a superuser's URL."""
+    """Run a private PostgreSQL in a temporary folder and yield a superuser's URL."""
     with tempfile.TemporaryDirectory(prefix="foliot-test-", dir=memory_folder()) as folder:
         Path(folder).chmod(0o711)  # as root, the server runs as another user
         config = EmbeddedConfig(
@@ -89,19 +89,19 @@ def throwaway_server(bindir: Path | None = None) -> Iterator[str]:
             bindir=bindir,
             state_home=Path(folder),
             max_connections=60,
-            settings=CARELESS,
+            settings=NOT_DURABLE,
         )
         with start(config) as server:
             yield server.owner_url
 
 
 def pool_url(owner_url: str) -> str:
-    """The same database, as the login of the pool."""
+    """Return the URL of the same database for the pool's login."""
     return make_conninfo(owner_url, user=LOGIN.name, password=LOGIN.password)
 
 
 def unprivileged_user() -> tuple[int, int]:
-    """PostgreSQL and PgBouncer refuse to run as root."""
+    """Return a user that is not root: PostgreSQL and PgBouncer refuse to run as root."""
     if os.getuid() != 0:
         return os.getuid(), os.getgid()
     nobody = pwd.getpwnam("nobody")
@@ -114,10 +114,12 @@ def as_unprivileged(program: Path, *args: str | Path) -> list[str]:
 
 
 def memory_folder() -> str | None:
-    """Cloning a database makes some three hundred files, six times faster in memory. Containers often give it too little."""
+    """Return a folder in memory if it is large enough: cloning a database makes 300 files, six times faster there."""
     shared = Path("/dev/shm")  # noqa: S108  # the folder inside it is made by tempfile
-    is_roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 << 30
-    return str(shared) if is_roomy else None
+    is_large_enough = (
+        shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 << 30
+    )
+    return str(shared) if is_large_enough else None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The people in tests, by the names that records and audit keep of them."""
+"""Actors and master keys for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEST = Actor("test")
 
 
 class InMemoryKeys:
-    """A source that takes new keys, like the key file; several vaults may share it, like processes on one machine."""
+    """A key source that accepts new keys, like the key file. Several vaults may share it, like processes on one machine."""
 
     def __init__(self, *keys: MasterKey) -> None:
         self.keys = list(keys)

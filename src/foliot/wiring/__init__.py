@@ -1,5 +1,5 @@
-"""Where the parts are put together: settings in, a running node (`node.py`) or one finished errand out.
+"""Assemble the parts: settings in, a running node (`node.py`), worker, host or finished admin task out.
 
-Everything below is handed what it needs. Only this room knows which database the settings mean and in which order
-things start and stop.
+All other packages get what they need as arguments. Only this one knows which database the settings mean, and in which order things start
+and stop.
 """

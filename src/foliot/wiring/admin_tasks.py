@@ -1,4 +1,4 @@
-"""What the command line does to a database and is done: migrate, dump, restore, release, make a key."""
+"""One-off tasks of the command line on a database: migrate, dump, restore, release, create a key."""
 
 from __future__ import annotations
 
@@ -28,52 +28,52 @@ T = TypeVar("T")
 
 def migrate(settings: Settings) -> tuple[str, ...]:
     configure_logging(settings, least="warning")
-    with lock_data_dir(settings), open_database(settings) as here:
-        applied, _ = migrate_and_inspect(here)
+    with lock_data_dir(settings), open_database(settings) as handle:
+        applied, _ = migrate_and_inspect(handle)
     return applied
 
 
 def dump(settings: Settings, target: Path) -> None:
     configure_logging(settings, least="warning")
     require_database(settings)
-    with lock_data_dir(settings), open_database(settings) as here:
-        dumps.dump(_bindir(settings, here), here.owner_url, target)
+    with lock_data_dir(settings), open_database(settings) as handle:
+        dumps.dump(_bindir(settings, handle), handle.owner_url, target)
 
 
 def restore(settings: Settings, source: Path, *, replace: bool) -> None:
-    """Put a dump back, bring it to this version, and hold all jobs until the operator has chosen."""
+    """Restore a dump, migrate it to this version, and hold all jobs until the operator decides on missed times."""
     configure_logging(settings, least="warning")
-    with lock_data_dir(settings), open_database(settings) as here:
-        if here.login is not None:
-            ensure_login(here.owner_url, here.login)  # a dump names roles, and a new server has none yet
-        dumps.restore(_bindir(settings, here), here.owner_url, source, replace=replace)
-        migrate_and_inspect(here)
-        _errand(here, lambda db: installation.hold_after_restore(db, f"restored from {source.name}"))
+    with lock_data_dir(settings), open_database(settings) as handle:
+        if handle.login is not None:
+            ensure_login(handle.owner_url, handle.login)  # a dump names roles, and a new server has none yet
+        dumps.restore(_bindir(settings, handle), handle.owner_url, source, replace=replace)
+        migrate_and_inspect(handle)
+        _run(handle, lambda db: installation.hold_after_restore(db, f"restored from {source.name}"))
 
 
 def release(settings: Settings, missed: str) -> None:
     configure_logging(settings, least="warning")
     require_database(settings)
-    with lock_data_dir(settings), open_database(settings) as here:
-        migrate_and_inspect(here)
-        _errand(here, lambda db: after_restore.release(db, MissedChoice(missed)))
+    with lock_data_dir(settings), open_database(settings) as handle:
+        migrate_and_inspect(handle)
+        _run(handle, lambda db: after_restore.release(db, MissedChoice(missed)))
 
 
 def create_admin_key(settings: Settings, name: str) -> str:
     configure_logging(settings, least="warning")
     require_database(settings)
-    with lock_data_dir(settings), open_database(settings) as here:
-        migrate_and_inspect(here)
-        return _errand(here, lambda db: installation.create_admin_key(db, name)).secret
+    with lock_data_dir(settings), open_database(settings) as handle:
+        migrate_and_inspect(handle)
+        return _run(handle, lambda db: installation.create_admin_key(db, name)).secret
 
 
-def _bindir(settings: Settings, here: DatabaseHandle) -> Path | None:
-    return here.server.bindir if here.server else settings.pg_bindir
+def _bindir(settings: Settings, handle: DatabaseHandle) -> Path | None:
+    return handle.server.bindir if handle.server else settings.pg_bindir
 
 
-def _errand(here: DatabaseHandle, do: Callable[[Database], Awaitable[T]]) -> T:
+def _run(handle: DatabaseHandle, do: Callable[[Database], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with Database(here.url) as db:
+        async with Database(handle.url) as db:
             return await do(db)
 
     return asyncio.run(run())

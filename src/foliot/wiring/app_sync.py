@@ -1,4 +1,4 @@
-"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key.
+"""Load an app and bring its jobs up to date, straight through the services: a worker has a database and no key.
 
 Why: docs/decisions/805-jobs-managed-by-code.md
 """
@@ -23,19 +23,19 @@ from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.sdk import errors as sdk
 from foliot.sdk.app.application import Foliot
-from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.app.options import AppDefinitionError
 from foliot.sdk.asynchronous.sync import sync
 from foliot.sdk.sync.entries import app_entries
-from foliot.sdk.sync.result import Synced
+from foliot.sdk.sync.plan import SyncResult
 from foliot.services import Database
 from foliot.services.identity import workspaces
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
 from foliot.services.jobs.jobs import JobDraft
-from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_from, schedule_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import replaced
+from foliot.web.mapping.job_patch import replace_fields
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.schedules import ScheduleIn
@@ -51,7 +51,7 @@ class JobSync:
     workspace: Workspace
     by: Actor
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY
-    # Of the app's own types, newer than what any worker has told.
+    # Of the app's own types, newer than those that workers have described.
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def jobs(self) -> list[JobOut]:
@@ -73,12 +73,12 @@ class JobSync:
             found |= {each.id: each.calendar.name for each in page.items}
         return found
 
-    async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def resolve_schedule(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         read = _SCHEDULE.validate_python(dict(schedule))
         try:
-            whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
+            whole = schedule_from(read, SystemClock().now(), self.workspace.default_timezone)
         except FoliotError as error:
-            raise _answered(error) from error
+            raise _client_error(error) from error
         return schedule_out(whole).model_dump(mode="json")
 
     async def create(self, job: Mapping[str, Any]) -> JobOut:
@@ -94,22 +94,22 @@ class JobSync:
                     reach=self.reach,
                     workspace=self.workspace.slug,
                 )
-                return definition_of(wanted, ground)
+                return definition_from(wanted, ground)
 
             scope = Scope(self.workspace.id, self.by)
             made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
             return job_out(made.job)
         except ValidationError as error:
-            raise _unfit(error.errors(include_url=False)) from error
+            raise _invalid_job(error.errors(include_url=False)) from error
         except FoliotError as error:
-            raise _answered(error) from error
+            raise _client_error(error) from error
 
     async def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut:
 
         async def define(draft: JobDraft) -> Definition:
             assert draft.before is not None
             was = draft.before.definition
-            written = replaced(job_out(draft.before), wanted)
+            written = replace_fields(job_out(draft.before), wanted)
             ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
@@ -120,23 +120,23 @@ class JobSync:
                 self.reach,
                 self.workspace.slug,
             )
-            return definition_of(written.job, ground)
+            return definition_from(written.job, ground)
 
         scope = Scope(self.workspace.id, self.by, expected_revision=job.revision)
         try:
             edited = await job_edits.edit(self.database, scope, JobId(job.id), define, note=note, force=True)
             return job_out(edited.job)
         except RequestValidationError as error:
-            raise _unfit(error.errors()) from error
+            raise _invalid_job(error.errors()) from error
         except FoliotError as error:
-            raise _answered(error) from error
+            raise _client_error(error) from error
 
     async def _schema(self, draft: JobDraft, kind: str) -> Mapping[str, Any] | None:
         return self.schemas.get(kind) or await config_schema(draft, kind)
 
 
-def _answered(error: FoliotError) -> sdk.FoliotApiError:
-    """As the API would have told it to a client."""
+def _client_error(error: FoliotError) -> sdk.FoliotApiError:
+    """Translate an error as the API would for a client."""
     kinds: dict[type[FoliotError], type[sdk.FoliotApiError]] = {
         Unavailable: sdk.Unavailable,
         Conflict: sdk.Conflict,
@@ -149,7 +149,7 @@ def _answered(error: FoliotError) -> sdk.FoliotApiError:
     return kind(error.message, code=error.code, hint=error.hint, errors=told)
 
 
-def _unfit(found: Sequence[Any]) -> sdk.Invalid:
+def _invalid_job(found: Sequence[Any]) -> sdk.Invalid:
     told = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
     return sdk.Invalid(f"This is no job: {told}", code="invalid")
 
@@ -158,13 +158,13 @@ log = logging.getLogger(__name__)
 
 
 def load_app(address: str) -> Foliot:
-    """`module:app`. Raises Invalid that says what is wrong with it."""
+    """Load the app that `module:app` names, or raise Invalid."""
     module, _, name = address.partition(":")
     if not module or not name:
         raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
     try:
         found = getattr(import_module(module), name, None)
-    except Misdefined as error:
+    except AppDefinitionError as error:
         raise Invalid(f"{address} cannot be loaded: {error.message}", hint=error.hint) from error
     except Exception as error:
         raise Invalid(
@@ -178,11 +178,13 @@ def load_app(address: str) -> Foliot:
     return found
 
 
-async def sync_app(database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY) -> Synced:
-    """Makes the stored jobs what the app says, and tells what came of it. Safe where several workers do so at once."""
+async def sync_app(
+    database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY
+) -> SyncResult:
+    """Update the stored jobs to match the app. Several workers may do so at once."""
     try:
         entries = app_entries(app)
-    except Misdefined as error:
+    except AppDefinitionError as error:
         raise Invalid(error.message, hint=error.hint) from error
     workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
     try:

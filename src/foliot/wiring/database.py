@@ -1,4 +1,4 @@
-"""Which database the settings mean: ours, started here and stopped last, or the user's own.
+"""Open the database that the settings name: the private one, started here and stopped last, or the operator's own.
 
 Why: docs/decisions/001-postgresql-is-the-only-database.md
 """
@@ -31,9 +31,9 @@ from foliot.storage.server import ServerFacts, inspect
 
 log = logging.getLogger(__name__)
 SERVICE_LOGIN = "foliot_service"
-# What libpq takes from the environment wherever an address is silent. Meant for the user's other servers, it would keep us
-# from ours. Host, user, password and database stay for jobs to use: our addresses name their own.
-LIBPQ = frozenset(
+# libpq reads these where an address is silent. They are meant for the user's other servers, and would break the connection to the private
+# one. Host, user, password and database stay for jobs: our addresses name their own.
+LIBPQ_VARIABLES = frozenset(
     [
         "PGHOSTADDR",
         "PGSERVICE",
@@ -62,13 +62,13 @@ STOP_POSTGRES_WITHIN, STOP_POSTGRES_AT_LEAST = 5.0, 1.0  # seconds of the 15 tha
 
 @dataclass(slots=True)
 class DatabaseHandle:
-    """The database these settings mean. `server` is ours when we run it ourselves."""
+    """The open database. `server` is set when it is the private one."""
 
     owner_url: str
     url: str
     login: Login | None
     server: EmbeddedServer | None = None
-    stop_by: float | None = None  # on the monotonic clock, once the node has been told to stop
+    stop_by: float | None = None  # on the monotonic clock, once the node must stop
 
     @property
     def where(self) -> str:
@@ -77,7 +77,7 @@ class DatabaseHandle:
 
 @contextmanager
 def lock_data_dir(settings: Settings) -> Iterator[None]:
-    """One Foliot per data directory; a second is refused by name, before it touches anything else."""
+    """Lock the data directory of the private database; a second Foliot on it is refused before it touches anything."""
     if settings.database_url is not None:
         yield
         return
@@ -86,7 +86,7 @@ def lock_data_dir(settings: Settings) -> Iterator[None]:
 
 
 def require_database(settings: Settings) -> None:
-    """For errands on a database that is there: a mistyped directory would else become a new, empty one."""
+    """Refuse a missing private database: a mistyped directory would become a new, empty one."""
     if settings.database_url is None and not has_database(settings.data_dir):
         raise NotFound(
             f"There is no database in {settings.data_dir}.",
@@ -96,63 +96,63 @@ def require_database(settings: Settings) -> None:
 
 @contextmanager
 def open_database(settings: Settings) -> Iterator[DatabaseHandle]:
-    """Start the private PostgreSQL, unless the user has one, and stop it at the end. Needs `lock_data_dir` around it."""
+    """Start the private PostgreSQL, unless the user has one, and stop it at the end. Call it inside `lock_data_dir`."""
     if settings.database_url is not None:
-        # With an owner of its own, the service's login needs no right but that to act as Foliot's two roles.
+        # Where the owner has its own address, the service's login needs no right but to act as Foliot's two roles.
         login = Login(inspect(settings.database_url).login) if settings.migrate_url else None
         yield DatabaseHandle(settings.migrate_url or settings.database_url, settings.database_url, login)
         return
-    _forget_other_servers()
+    _remove_libpq_variables()
     server = start_postgres(_embedded(settings))
     log.info("postgres.started", extra={"version": server.version, "pid": server.pid, "port": server.port})
     for note in server.notes:
         log.info("postgres.noted", extra={"note": note})
-    # A new password at every start: it lives in memory and in the database's verifier, never in a file.
+    # A new password at every start: it exists in memory and in the database's verifier, never in a file.
     login = Login(SERVICE_LOGIN, secrets.token_urlsafe(32))
-    here = DatabaseHandle(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
+    handle = DatabaseHandle(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
     try:
-        yield here
+        yield handle
     finally:
-        assert here.server is not None
-        left = STOP_POSTGRES_WITHIN if here.stop_by is None else here.stop_by - monotonic()
-        here.server.stop(max(STOP_POSTGRES_AT_LEAST, min(STOP_POSTGRES_WITHIN, left)))
+        assert handle.server is not None
+        left = STOP_POSTGRES_WITHIN if handle.stop_by is None else handle.stop_by - monotonic()
+        handle.server.stop(max(STOP_POSTGRES_AT_LEAST, min(STOP_POSTGRES_WITHIN, left)))
         log.info("postgres.stopped")
 
 
-def restart_postgres(settings: Settings, here: DatabaseHandle) -> EmbeddedServer:
-    """Start our dead PostgreSQL again on its old port, so that every address handed out stays true."""
-    dead = here.server
+def restart_postgres(settings: Settings, handle: DatabaseHandle) -> EmbeddedServer:
+    """Restart the dead private PostgreSQL on its old port, so that all addresses stay valid."""
+    dead = handle.server
     assert dead is not None
     dead.stop(STOP_POSTGRES_WITHIN)
-    here.server = start_postgres(_embedded(settings, dead.port))
-    if here.server.port != dead.port:
+    handle.server = start_postgres(_embedded(settings, dead.port))
+    if handle.server.port != dead.port:
         raise DatabaseUnavailable(
             f"PostgreSQL died and its port {dead.port} has been taken meanwhile.", hint="Start Foliot again."
         )
-    log.warning("postgres.restarted", extra={"pid": here.server.pid, "port": here.server.port})
-    return here.server
+    log.warning("postgres.restarted", extra={"pid": handle.server.pid, "port": handle.server.port})
+    return handle.server
 
 
-def migrate_and_inspect(here: DatabaseHandle) -> tuple[tuple[str, ...], ServerFacts]:
-    """Migrate, then look at the server as the service will see it. Returns what was applied and what was seen."""
+def migrate_and_inspect(handle: DatabaseHandle) -> tuple[tuple[str, ...], ServerFacts]:
+    """Migrate, then inspect the server as the service's login. Return the applied migrations and the server's facts."""
     applied: tuple[str, ...] = ()
-    # With one address it may be the service's own: it then needs no owner as long as there is nothing to do.
-    if here.login is not None or not is_current(here.url):
-        applied = migrate_database(here.owner_url, login=here.login).applied
+    # A single address may be the service's: it needs no owner's rights while there is nothing to migrate.
+    if handle.login is not None or not is_current(handle.url):
+        applied = migrate_database(handle.owner_url, login=handle.login).applied
     for name in applied:
         log.info("migration.applied", extra={"migration": name})
-    facts = inspect(here.url)
+    facts = inspect(handle.url)
     for warning in facts.warnings:
         log.warning("database.warned", extra={"warning": warning})
     return applied, facts
 
 
 def configure_logging(settings: Settings, *, least: str | None = None) -> None:
-    """`least` is the level of a short errand, unless the user has asked for another."""
-    asked = settings.log_level if least is None or settings.origins["log_level"] != "default" else least
+    """Configure logging. `least` is the level of a short command, unless the user set another."""
+    level = settings.log_level if least is None or settings.origins["log_level"] != "default" else least
     telemetry.configure(
         style=settings.log_format,
-        level=asked,
+        level=level,
         stream=sys.stderr,
         environ=os.environ,
         secrets=settings.secrets(),
@@ -178,9 +178,9 @@ def write_admin_key(data_dir: Path, key: str) -> Path:
     return path
 
 
-def _forget_other_servers() -> None:
-    """In this process, and so in the worker and the client programs that it starts."""
-    if found := sorted(LIBPQ & os.environ.keys()):
+def _remove_libpq_variables() -> None:
+    """Remove them from this process, and so from the worker and the client programs that it starts."""
+    if found := sorted(LIBPQ_VARIABLES & os.environ.keys()):
         log.info("environment.ignored", extra={"names": found})
     for name in found:
         del os.environ[name]

@@ -23,7 +23,7 @@ from foliot.handlers.dependencies import EgressPolicy, HandlerDeps
 from foliot.handlers.registry import Handler
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk import AsyncClient, Untrusted
-from foliot.sdk.connection import Place, find
+from foliot.sdk.connection import Connection, resolve_connection
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.workers.workers import LEASE
 from foliot.settings import Settings
@@ -56,7 +56,7 @@ class HostOptions:
 
 def serve_as_host(settings: Settings, options: HostOptions) -> None:
     """Run until a signal ends it."""
-    place = find(options.url, options.key, options.ca)
+    place = resolve_connection(options.url, options.key, options.ca)
     telemetry.configure(
         style=settings.log_format,
         level=settings.log_level,
@@ -82,7 +82,7 @@ def serve_as_host(settings: Settings, options: HostOptions) -> None:
 
 
 async def _run(
-    place: Place,
+    place: Connection,
     options: HostOptions,
     introduction: WorkerIntroduction,
     handlers: Mapping[str, Handler],
@@ -104,7 +104,7 @@ async def _run(
 
 
 @asynccontextmanager
-async def _open_link(place: Place, introduction: WorkerIntroduction) -> AsyncIterator[HttpLink]:
+async def _open_link(place: Connection, introduction: WorkerIntroduction) -> AsyncIterator[HttpLink]:
     async with AsyncClient(place.url, place.key, ca=place.ca, timeout=ANSWER_WITHIN, retries=0) as client:
         yield HttpLink(client, introduction)
 
@@ -143,7 +143,7 @@ async def _register(worker: Worker) -> None:
         log.warning("host.waiting", extra={"reason": error.message})
 
 
-def _refuse_plain_text(place: Place, *, insecure: bool) -> None:
+def _refuse_plain_text(place: Connection, *, insecure: bool) -> None:
     if "://" not in place.url:
         raise Invalid(
             f"{place.url} is no whole address.", hint=f"Say how to speak to it, such as https://{place.url}."

@@ -1,6 +1,4 @@
-"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys and hosts
-that nobody has heard of for long.
-"""
+"""The tasks of the janitor: add up days, prune beyond retention, repair, and forget old idempotency keys and silent hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from foliot.storage.tx import Database
 def janitor_tasks(
     database: Database, keep_messages: int = 0, host_retention: int = 0
 ) -> tuple[JanitorTask, ...]:
-    """Messages are kept for so many days, and hosts that nobody has heard of; 0 keeps them for ever."""
+    """Return the tasks. Both retentions are in days; 0 keeps for ever."""
 
     async def move_timers_to_new_zone_data() -> bool:
         await refresh_zone_data(database)
@@ -39,7 +37,7 @@ def janitor_tasks(
 
     async def repair_all_timers() -> bool:
         await repair_timers(database)
-        return False  # one step a minute is a round in its time; going on at once would read every timer without end
+        return False  # one step a minute is enough; more at once would read every timer without end
 
     async def repair_open_runs() -> bool:
         await repair_runs(database)

@@ -1,4 +1,4 @@
-"""Where this process has its master keys from: FOLIOT_MASTER_KEY, or the file `master.key` in the data directory."""
+"""The master keys of this process: from FOLIOT_MASTER_KEY, or from the file `master.key` in the data directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foliot.domain.errors import Invalid
 from foliot.embedded.failures import cannot_write
 from foliot.embedded.files import sync_folder
 from foliot.embedded.locks import make_data_dir
-from foliot.services.secrets.vault import Given, MasterKey, Source, Vault, read_keys
+from foliot.services.secrets.vault import FixedKeys, KeySource, MasterKey, Vault, read_keys
 from foliot.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ HEAD = "# Master keys of Foliot, the present one first. Whoever has this file an
 
 
 class KeyFile:
-    """One key a line. It is read again when a key is met that was not in it: another process may have added one."""
+    """One key a line. It is read again for an unknown key: another process may have added one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -48,10 +48,10 @@ class KeyFile:
         return read_keys(text, str(self._path))
 
     def may_add(self) -> None:
-        """It may; whether the disk takes it shows when it does."""
+        """Allow it. A write error shows when the key is added."""
 
     def add(self, key: MasterKey) -> None:
-        """Written beside it and put in place whole: there is no moment without the keys that are in use."""
+        """Write a new file and rename it: the keys in use are never missing."""
         keys = (key, *self.read())
         draft = self._path.with_suffix(".key.new")
         make_data_dir(self._path.parent)
@@ -67,21 +67,21 @@ class KeyFile:
         except OSError as error:
             raise cannot_write(self._path, error) from error
         log.warning(
-            "master_key.kept",
+            "master_key.stored",
             extra={"id": key.id, "path": self._path, "advice": "back it up, apart from the database"},
         )
 
 
 def given_keys(settings: Settings) -> tuple[str, ...]:
-    """By the setting, as text; none where the file is meant."""
+    """Return the keys of the setting as text; none where the file is used."""
     if settings.master_key is None:
         return ()
     return tuple(key.text for key in read_keys(settings.master_key, "FOLIOT_MASTER_KEY"))
 
 
 def vault_of(texts: Sequence[str], data_dir: Path) -> Vault:
-    """From these keys; where there are none, from the file."""
-    source: Source = KeyFile(data_dir / FILE)
+    """Return a vault with these keys or, without any, with those of the file."""
+    source: KeySource = KeyFile(data_dir / FILE)
     if texts:
-        source = Given([key for text in texts for key in read_keys(text, "FOLIOT_MASTER_KEY")])
+        source = FixedKeys([key for text in texts for key in read_keys(text, "FOLIOT_MASTER_KEY")])
     return Vault(source)

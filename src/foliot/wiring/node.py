@@ -31,7 +31,7 @@ from foliot.embedded.server import EmbeddedServer
 from foliot.engine.courier import Courier
 from foliot.services.hints import Hint
 from foliot.services.identity import installation
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.services.secrets import master_key
 from foliot.services.workers import workers
 from foliot.settings import ROLES, Settings
@@ -40,8 +40,8 @@ from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.console.session import SignInLinks
 from foliot.web.health import Readiness
-from foliot.web.rate_limits import Rates
-from foliot.web.work_signal import Bell
+from foliot.web.rate_limits import RateLimits
+from foliot.web.work_signal import WorkSignal
 from foliot.wiring.database import (
     DatabaseHandle,
     configure_logging,
@@ -117,9 +117,9 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(handle.url)
-        self._door = Door(self._db, quotas_of(settings))
+        self._door = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
-        bell, cancel_bell = Bell(), Bell()
+        bell, cancel_bell = WorkSignal(), WorkSignal()
         self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
         self._engine = Engine(
             self._db,
@@ -145,7 +145,7 @@ class Node:
                     self._engine.announce,
                     door=self._door,
                     vault=self._vault,
-                    rates=Rates(auth_failure_rate(settings)),
+                    rates=RateLimits(auth_failure_rate(settings)),
                     reach=egress_policy_of(settings),
                     bell=bell,
                     cancel_bell=cancel_bell,

@@ -28,7 +28,7 @@ from foliot.handlers.python import app_handlers, describe_app_types
 from foliot.handlers.registry import Handler, HandlerDescription
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk.app.application import Foliot
-from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.app.options import AppDefinitionError
 from foliot.services.hints import Announce, Announcer, Hint
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.secrets import master_key
@@ -184,7 +184,7 @@ def _load_handlers(
     if app is not None:
         try:
             handlers |= app_handlers(app, handlers)
-        except Misdefined as error:
+        except AppDefinitionError as error:
             raise Invalid(error.message, hint=error.hint) from error
         described |= describe_app_types(app)
     return handlers, described

@@ -13,7 +13,7 @@ from functools import partial
 from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
-from foliot.sdk.context import Keep, never
+from foliot.sdk.context import StoreArtifact, never_stopping
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.worker.link import Link
 from foliot.worker.output_masking import masked_file
@@ -39,8 +39,8 @@ class ArtifactUpload:
         attempt: int,
         worker_id: WorkerId,
         masks: Masks = NO_MASKS,
-        is_over: Callable[[], bool] = never,
-    ) -> Keep:
+        is_over: Callable[[], bool] = never_stopping,
+    ) -> StoreArtifact:
         """Return a function that any thread may call to keep an artifact; it keeps nothing once `is_over`.
 
         Call this on the event loop that uploads.

@@ -19,7 +19,7 @@ from typing import Protocol
 from foliot.clock import monotonic
 from foliot.domain.errors import FoliotError, WorkerGone
 from foliot.domain.ids import RunId, WorkerId
-from foliot.services.workers.workers import BEATS_PER_LEASE, Beat
+from foliot.services.workers.workers import BEATS_PER_LEASE, HeartbeatReply
 from foliot.worker.link import Link
 from foliot.worker.worker import Worker
 
@@ -116,7 +116,7 @@ class Heartbeat:
 class CancelSource(Protocol):
     async def stops(
         self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
-    ) -> Beat: ...
+    ) -> HeartbeatReply: ...
 
 
 class CancelPoll:

@@ -33,7 +33,7 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.settlement.report import Report
 from foliot.services.workers.claim import Claimed, Work
-from foliot.services.workers.workers import LEASE, Beat
+from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.wire import worker as wire
 
 WAIT = timedelta(seconds=20)  # for work, in one request
@@ -87,20 +87,22 @@ class HttpLink:
         self._worker_id = WorkerId(answer.worker_id)
         return self._worker_id
 
-    async def beat(self, worker_id: WorkerId, working_on: Collection[Key], *, draining: bool) -> Beat:
+    async def beat(
+        self, worker_id: WorkerId, working_on: Collection[Key], *, draining: bool
+    ) -> HeartbeatReply:
         with _translate_errors():
             answer = await self._client.worker.heartbeat(worker_id, _held(working_on), draining=draining)
-        return Beat(answer.alive, _keys(answer.cancels), _keys(answer.gone))
+        return HeartbeatReply(answer.alive, _keys(answer.cancels), _keys(answer.gone))
 
     async def stops(
         self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
-    ) -> Beat:
+    ) -> HeartbeatReply:
         """Wait until there is a run to stop, or the time is up."""
         with _translate_errors():
             answer = await self._client.worker.stops(
                 worker_id, _held(working_on), stopping=_held(stopping), wait=WAIT
             )
-        return Beat(is_alive=True, cancels=_keys(answer.cancels), gone=_keys(answer.gone))
+        return HeartbeatReply(is_alive=True, cancels=_keys(answer.cancels), gone=_keys(answer.gone))
 
     async def leave(self, worker_id: WorkerId) -> None:
         with _translate_errors():

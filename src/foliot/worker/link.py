@@ -21,7 +21,7 @@ from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
-from foliot.services.workers.workers import Beat
+from foliot.services.workers.workers import HeartbeatReply
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Link(Protocol):
 
     async def beat(
         self, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]], *, draining: bool
-    ) -> Beat: ...
+    ) -> HeartbeatReply: ...
 
     async def leave(self, worker_id: WorkerId) -> None: ...
 
@@ -73,7 +73,7 @@ class LocalLink:
 
     async def beat(
         self, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]], *, draining: bool
-    ) -> Beat:
+    ) -> HeartbeatReply:
         return await workers.beat(
             self.database, worker_id, draining=draining, working_on=working_on, lease=self.lease
         )

@@ -26,7 +26,7 @@ from foliot.domain.logs import (
     whole_lines,
 )
 from foliot.domain.masking import NO_MASKS, Masks
-from foliot.sdk.context import Write, never
+from foliot.sdk.context import WriteLines, never_stopping
 from foliot.services.runs.logs import LogChunk
 from foliot.worker.link import Link
 from foliot.worker.output_masking import MaskedLines
@@ -88,8 +88,8 @@ class LogBuffer:
         key: Key,
         attempt: int,
         masks: Masks = NO_MASKS,
-        is_over: Callable[[], bool] = never,
-    ) -> Write:
+        is_over: Callable[[], bool] = never_stopping,
+    ) -> WriteLines:
         """Return a function that writes lines of this attempt. It drops them once `is_over`: no delivery would follow."""
         return partial(self._write, key, attempt, masks, is_over)
 

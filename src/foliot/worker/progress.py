@@ -15,8 +15,8 @@ from foliot.domain.errors import FoliotError
 from foliot.domain.ids import RunId
 from foliot.domain.logs import storable
 from foliot.domain.masking import NO_MASKS, Masks
-from foliot.domain.progress import LONGEST_NOTE, Progress
-from foliot.sdk.context import Tell, never
+from foliot.domain.run import LONGEST_NOTE, Progress
+from foliot.sdk.context import ReportProgress, never
 from foliot.worker.link import Link
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,9 @@ class ProgressBuffer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without a wake
 
-    def teller(self, key: Key, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never) -> Tell:
+    def teller(
+        self, key: Key, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never
+    ) -> ReportProgress:
         """Return a function that records progress of this attempt, until `is_over`."""
         return partial(self._record, key, masks, is_over)
 

@@ -19,7 +19,7 @@ from foliot.handlers.registry import UNKNOWN_TYPE, Assignment, Handler, HandlerR
 from foliot.sdk.context import Context
 from foliot.services.settlement.report import Report
 from foliot.services.workers.claim import Work
-from foliot.services.workers.workers import Beat
+from foliot.services.workers.workers import HeartbeatReply
 from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.attempt import run_handler
 from foliot.worker.deadlines import Deadlines
@@ -125,7 +125,7 @@ class Worker:
             return AT_ONCE
         return AT_ONCE if found else self._nap()
 
-    def on_beat(self, beat: Beat) -> None:
+    def on_beat(self, beat: HeartbeatReply) -> None:
         """Act on the answer to a heartbeat: stop cancelled runs, or all of them."""
         if not beat.is_alive:
             self.stop_all("given up for lost")

@@ -67,7 +67,7 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
     )
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
-        assert await freezes.startable_while_frozen(tx, 10) == [beat]
+        assert await freezes.list_startable_while_frozen(tx, 10) == [beat]
         assert await service._hold(tx, [beat]) == 1
         assert await stage.claim() == []
     assert await stage.claim() == []

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.explain.records import Explanation, Place, Recorded, Verdict, quote
-from foliot.domain.hosts import HostStatus, Sighting
+from foliot.domain.explain.records import Explanation, QueuePosition, Recorded, Verdict, quote
+from foliot.domain.hosts import HostContact, HostStatus
 from foliot.domain.job import Job
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 
 # Of the types that a host does, those that it must be told to do.
 ALLOWED_BY_FLAG = frozenset({"command", "python"})
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class HostWait:
     """The target of a run, and the host that it resolves to now. Without a name no host matches."""
 
     target: Target
     host: str | None = None
-    sighting: Sighting | None = None
+    sighting: HostContact | None = None
     does_type: str | None = None  # the type of the job, where a live process of the host does it
     under_way: int = 0
     most: int = 0
 
 
-def away(job: Job, target: Target, host: tuple[str, Sighting] | None) -> str:
+def away(job: Job, target: Target, host: tuple[str, HostContact] | None) -> str:
     if host is None:
         return f"there is no {target.words} now"
     name, sighting = host
@@ -36,10 +36,10 @@ def away(job: Job, target: Target, host: tuple[str, Sighting] | None) -> str:
 def explain_bound(
     job: Job,
     record: Recorded,
-    bound: Bound,
+    bound: HostWait,
     kind: str = "",
     now: datetime | None = None,
-    place: Place | None = None,
+    place: QueuePosition | None = None,
 ) -> Explanation:
     """`now` is needed where a host is known, to say whether it is there."""
     waits = f"Run {record.number} waits for {bound.target.words}"
@@ -82,7 +82,7 @@ def how_to_do(kind: str) -> str:
     )
 
 
-def _how_to_have(bound: Bound) -> str:
+def _how_to_have(bound: HostWait) -> str:
     name = bound.target.name
     if bound.target.kind is TargetKind.HOST:
         return f"Start `foliot host --name {name}` on it, or give the job another target."

@@ -36,7 +36,7 @@ class Explanation:
     sentence: str
     facts: tuple[str, ...] = ()
     next_step: str | None = None
-    place: Place | None = None  # of a run that waits in a line
+    place: QueuePosition | None = None  # of a run that waits in a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePosition:
     """The position of a waiting run within its own workspace."""
 
     waits_for: WaitsFor
@@ -70,7 +70,7 @@ class Place:
     until: datetime | None = None
 
 
-def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Explanation:
+def explain_record(job: Job, record: Recorded, place: QueuePosition | None = None) -> Explanation:
     """Explain one record of the run history."""
     match record.status:
         case RunStatus.SKIPPED:
@@ -90,7 +90,7 @@ def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Ex
             return _ran(job, record)
 
 
-def explain_crowded(record: Recorded, place: Place, places: int) -> Explanation:
+def explain_crowded(record: Recorded, place: QueuePosition, places: int) -> Explanation:
     """Explain a ready run whose possible workers are all busy."""
     taken = "the only place" if places == 1 else f"all {places} places"
     return Explanation(
@@ -165,7 +165,7 @@ def what_became_of(number: int, status: AttemptStatus, error: RunError | None, w
     return f"Attempt {number} {words.get(status, status.value)}{when}{why}."
 
 
-def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:
+def _ready(job: Job, record: Recorded, place: QueuePosition | None) -> Explanation:
     if record.retry_at is not None:
         attempt = record.attempt_count + 1
         return Explanation(
@@ -184,7 +184,7 @@ def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:
     )
 
 
-def _waiting(job: Job, record: Recorded, place: Place) -> Explanation:
+def _waiting(job: Job, record: Recorded, place: QueuePosition) -> Explanation:
     behind, next_step = {
         WaitsFor.TURN: ("an earlier run of its job to end", "Cancel the earlier run to let this one start."),
         WaitsFor.UPSTREAM: (
@@ -211,7 +211,7 @@ def _waiting(job: Job, record: Recorded, place: Place) -> Explanation:
     return Explanation(Verdict.WAITING, sentence, _notes(record), next_step, place)
 
 
-def _where(place: Place | None) -> str:
+def _where(place: QueuePosition | None) -> str:
     if place is None or place.position is None:
         return ""
     of = "" if place.of is None else f" of {place.of}"

@@ -1,19 +1,21 @@
 """The filter language: `status:failed tag:billing since:24h -type:http "daily sync"`.
 
-API, CLI, console and agent tools share it. Each resource declares its fields (`Fields`); parsing returns a `Query`, a frozen value
+API, CLI, console and agent tools share it. Each resource declares its fields (`FilterFields`); parsing returns a `Query`, a frozen value
 without SQL.
+
+Why: docs/decisions/604-filter-language.md
 """
 
-from foliot.domain.filters.fields import Field, Fields, Kind, Side
+from foliot.domain.filters.fields import FieldKind, FilterField, FilterFields, Side
 from foliot.domain.filters.parser import LONGEST, read_parameters, read_query
 from foliot.domain.filters.query import Between, Query, Term, Value
 
 __all__ = [
     "LONGEST",
     "Between",
-    "Field",
-    "Fields",
-    "Kind",
+    "FieldKind",
+    "FilterField",
+    "FilterFields",
     "Query",
     "Side",
     "Term",

@@ -10,7 +10,7 @@ from foliot.domain.run import Trigger
 from foliot.domain.schedule import SkipReason
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     WORD = "word"  # one of a few
     TEXT = "text"  # exactly this
     NAME = "name"  # this somewhere in it, in capitals or not
@@ -28,9 +28,9 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FilterField:
     name: str
-    kind: Kind
+    kind: FieldKind
     says: str
     words: tuple[str, ...] = ()
     side: Side = Side.PAST
@@ -44,11 +44,11 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class FilterFields:
     """The fields of one resource. Words without a field are searched in `free`."""
 
     noun: str
-    fields: tuple[Field, ...]
+    fields: tuple[FilterField, ...]
     free: str = "name"
 
     @property
@@ -59,13 +59,13 @@ class Fields:
     def targets(self) -> frozenset[str]:
         return frozenset(field.target for field in self.fields)
 
-    def get(self, name: str) -> Field | None:
+    def get(self, name: str) -> FilterField | None:
         return next((field for field in self.fields if field.name == name), None)
 
 
-def times_of(target: str, says: str) -> tuple[Field, ...]:
+def times_of(target: str, says: str) -> tuple[FilterField, ...]:
     """The instant itself and the four ways to bound it: `since`, `until` include their day, `after`, `before` do not."""
-    itself = Field(target, Kind.INSTANT, f"When it was {says}.")
+    itself = FilterField(target, FieldKind.INSTANT, f"When it was {says}.")
     bounds = (("since", ">="), ("after", ">"), ("until", "<="), ("before", "<"))
     return (
         itself,
@@ -78,42 +78,42 @@ def times_of(target: str, says: str) -> tuple[Field, ...]:
 
 SCHEDULE_KINDS = ("cron", "interval", "once", "manual")
 
-JOBS = Fields(
+JOBS = FilterFields(
     "jobs",
     (
-        Field("status", Kind.WORD, "Where it stands.", tuple(JobStatus)),
-        Field("tag", Kind.TEXT, "One of its tags."),
-        Field("type", Kind.TEXT, "Which handler does the work."),
-        Field("queue", Kind.TEXT, "Where its runs wait for a worker."),
-        Field("name", Kind.NAME, "Something in its name."),
-        Field("owner", Kind.PERSON, "Whose it is: a name, an id, or me."),
-        Field("schedule", Kind.WORD, "The kind of its schedule.", SCHEDULE_KINDS),
-        Field("id", Kind.ID, "Its id."),
+        FilterField("status", FieldKind.WORD, "Where it stands.", tuple(JobStatus)),
+        FilterField("tag", FieldKind.TEXT, "One of its tags."),
+        FilterField("type", FieldKind.TEXT, "Which handler does the work."),
+        FilterField("queue", FieldKind.TEXT, "Where its runs wait for a worker."),
+        FilterField("name", FieldKind.NAME, "Something in its name."),
+        FilterField("owner", FieldKind.PERSON, "Whose it is: a name, an id, or me."),
+        FilterField("schedule", FieldKind.WORD, "The kind of its schedule.", SCHEDULE_KINDS),
+        FilterField("id", FieldKind.ID, "Its id."),
         *times_of("created", "created"),
-        Field("updated", Kind.INSTANT, "When it was edited last."),
-        Field("next", Kind.INSTANT, "When it runs next.", side=Side.AHEAD),
-        Field("last", Kind.INSTANT, "When its last run ended."),
-        Field("result", Kind.WORD, "How its last run ended.", tuple(RunStatus)),
-        Field("failures", Kind.NUMBER, "How many runs in a row have failed."),
-        Field("runs", Kind.NUMBER, "How many runs it has had."),
+        FilterField("updated", FieldKind.INSTANT, "When it was edited last."),
+        FilterField("next", FieldKind.INSTANT, "When it runs next.", side=Side.AHEAD),
+        FilterField("last", FieldKind.INSTANT, "When its last run ended."),
+        FilterField("result", FieldKind.WORD, "How its last run ended.", tuple(RunStatus)),
+        FilterField("failures", FieldKind.NUMBER, "How many runs in a row have failed."),
+        FilterField("runs", FieldKind.NUMBER, "How many runs it has had."),
     ),
 )
 
-RUNS = Fields(
+RUNS = FilterFields(
     "runs",
     (
-        Field("status", Kind.WORD, "Where it stands, or how it ended.", tuple(RunStatus)),
-        Field("reason", Kind.WORD, "Why it was skipped.", tuple(SkipReason)),
-        Field("trigger", Kind.WORD, "What brought it about.", tuple(Trigger)),
-        Field("job", Kind.ID, "Of which job."),
-        Field("tag", Kind.TEXT, "One of its job's tags."),
-        Field("type", Kind.TEXT, "Which handler does the work."),
-        Field("queue", Kind.TEXT, "Where it waited for a worker."),
-        Field("name", Kind.NAME, "Something in its job's name."),
-        Field("id", Kind.ID, "Its id."),
-        Field("worker", Kind.TEXT, "Who did it."),
+        FilterField("status", FieldKind.WORD, "Where it stands, or how it ended.", tuple(RunStatus)),
+        FilterField("reason", FieldKind.WORD, "Why it was skipped.", tuple(SkipReason)),
+        FilterField("trigger", FieldKind.WORD, "What brought it about.", tuple(Trigger)),
+        FilterField("job", FieldKind.ID, "Of which job."),
+        FilterField("tag", FieldKind.TEXT, "One of its job's tags."),
+        FilterField("type", FieldKind.TEXT, "Which handler does the work."),
+        FilterField("queue", FieldKind.TEXT, "Where it waited for a worker."),
+        FilterField("name", FieldKind.NAME, "Something in its job's name."),
+        FilterField("id", FieldKind.ID, "Its id."),
+        FilterField("worker", FieldKind.TEXT, "Who did it."),
         *times_of("planned", "planned for"),
-        Field("number", Kind.NUMBER, "Its number within its job."),
-        Field("attempts", Kind.NUMBER, "How many attempts it took."),
+        FilterField("number", FieldKind.NUMBER, "Its number within its job."),
+        FilterField("attempts", FieldKind.NUMBER, "How many attempts it took."),
     ),
 )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from difflib import get_close_matches
 
 from foliot.domain.errors import Mark, QueryInvalid
-from foliot.domain.filters.fields import Field, Fields
+from foliot.domain.filters.fields import FilterField, FilterFields
 from foliot.domain.filters.query import Query, Term
 from foliot.domain.filters.values import NotReadError, read_value
 
@@ -18,7 +18,7 @@ MOST_VALUES = 100
 _SPACES = frozenset(" \t\r\n\u00a0")
 
 
-def read_query(text: str, fields: Fields, now: datetime, zone: tzinfo = UTC) -> Query:
+def read_query(text: str, fields: FilterFields, now: datetime, zone: tzinfo = UTC) -> Query:
     """Parse the text of `q=`. Days are those of `zone`; durations count back from `now`."""
     if len(text) > LONGEST:
         raise QueryInvalid(f"A filter has at most {LONGEST:,} characters.", pointer="/q")
@@ -31,7 +31,7 @@ def read_query(text: str, fields: Fields, now: datetime, zone: tzinfo = UTC) -> 
 
 
 def read_parameters(
-    given: Mapping[str, Sequence[str]], fields: Fields, now: datetime, zone: tzinfo = UTC
+    given: Mapping[str, Sequence[str]], fields: FilterFields, now: datetime, zone: tzinfo = UTC
 ) -> Query:
     """Parse plain parameters such as `status=failed&tag=billing`. Several values of one field mean any of them."""
     terms, wrong = [], []
@@ -55,7 +55,7 @@ class _Piece:
 
 
 class _Reader:
-    def __init__(self, text: str, fields: Fields, now: datetime, zone: tzinfo) -> None:
+    def __init__(self, text: str, fields: FilterFields, now: datetime, zone: tzinfo) -> None:
         self._text, self._fields, self._now, self._zone = text, fields, now, zone
         self._at = 0
         self.wrong: list[QueryInvalid] = []
@@ -77,7 +77,7 @@ class _Reader:
             if field is not None and (term := self._term(field, values, negated)):
                 yield term
 
-    def _term(self, field: Field, pieces: list[_Piece], negated: bool) -> Term | None:
+    def _term(self, field: FilterField, pieces: list[_Piece], negated: bool) -> Term | None:
         values = []
         for piece in pieces:
             try:
@@ -86,7 +86,7 @@ class _Reader:
                 self._refuse(str(error), piece.start, piece.end, error.hint)
         return Term(field.target, tuple(values), negated) if values else None
 
-    def _field(self, word: _Piece) -> Field | None:
+    def _field(self, word: _Piece) -> FilterField | None:
         field = self._fields.get(word.text.lower())
         if field is None:
             close = get_close_matches(word.text.lower()[:64], self._fields.names, n=1, cutoff=0.6)

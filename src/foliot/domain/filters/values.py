@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import assert_never
 from uuid import UUID
 
-from foliot.domain.filters.fields import Field, Kind, Side
+from foliot.domain.filters.fields import FieldKind, FilterField, Side
 from foliot.domain.filters.query import Between, Value
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -35,31 +35,31 @@ class NotReadError(ValueError):
         self.hint = hint
 
 
-def read_value(field: Field, text: str, now: datetime, zone: tzinfo = UTC) -> Value:
+def read_value(field: FilterField, text: str, now: datetime, zone: tzinfo = UTC) -> Value:
     if "\0" in text:
         raise NotReadError("Text cannot hold NUL.")
     match field.kind:
-        case Kind.WORD:
+        case FieldKind.WORD:
             return _word(field, text)
-        case Kind.TEXT | Kind.NAME:
+        case FieldKind.TEXT | FieldKind.NAME:
             return text
-        case Kind.ID:
+        case FieldKind.ID:
             if not _ID.fullmatch(text):
                 raise NotReadError(
                     f'"{text[:64]}" is not an id.', "Ids look like 0192f0c1-2b3a-7c4d-8e5f-60718293a4b5."
                 )
             return UUID(text)
-        case Kind.PERSON:
+        case FieldKind.PERSON:
             return UUID(text) if _ID.fullmatch(text) else text
-        case Kind.NUMBER:
+        case FieldKind.NUMBER:
             return _number(field, text)
-        case Kind.INSTANT:
+        case FieldKind.INSTANT:
             return _span(field, text, now, zone)
         case _ as never:
             assert_never(never)
 
 
-def _word(field: Field, text: str) -> str:
+def _word(field: FilterField, text: str) -> str:
     word = text.lower()
     if word in field.words:
         return word
@@ -70,7 +70,7 @@ def _word(field: Field, text: str) -> str:
     )
 
 
-def _number(field: Field, text: str) -> Between:
+def _number(field: FilterField, text: str) -> Between:
     sign, rest = _signed(field, text)
     if not _NUMBER.fullmatch(rest):
         raise NotReadError(
@@ -80,7 +80,7 @@ def _number(field: Field, text: str) -> Between:
     return _compared(sign, number, number + 1)
 
 
-def _span(field: Field, text: str, now: datetime, zone: tzinfo) -> Between:
+def _span(field: FilterField, text: str, now: datetime, zone: tzinfo) -> Between:
     sign, rest = _signed(field, text)
     duration = _duration(rest)
     if duration is None:
@@ -94,7 +94,7 @@ def _span(field: Field, text: str, now: datetime, zone: tzinfo) -> Between:
     return _compared(sign, at, at + _TICK)
 
 
-def _signed(field: Field, text: str) -> tuple[str, str]:
+def _signed(field: FilterField, text: str) -> tuple[str, str]:
     found = _COMPARED.fullmatch(text)
     assert found is not None
     sign, rest = found[1] or "", found[2]
@@ -131,7 +131,7 @@ def _duration(text: str) -> timedelta | None:
     return length
 
 
-def _moment(field: Field, text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+def _moment(field: FilterField, text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
     """A whole day, or one instant; without an offset it is of the zone."""
     word = text.lower()
     try:

@@ -1,4 +1,7 @@
-"""Parse cron text strictly: return the wall-clock times it names, or an error that points at the wrong field."""
+"""Parse cron text strictly: return the wall-clock times it names, or an error that points at the wrong field.
+
+Why: docs/decisions/100-own-cron-evaluator.md
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ from foliot.domain.schedule.cron_fields import (
     MONTH,
     SECOND,
     WEEKDAY,
-    Field,
-    Kind,
-    Token,
+    CronField,
+    CronToken,
+    CronTokenKind,
     is_hashed,
     parse_field,
 )
 from foliot.domain.schedule.kinds import Cron, DayMatch
-from foliot.domain.schedule.wall_times import Days, WallTimes
+from foliot.domain.schedule.wall_times import MatchedDays, WallTimes
 
 LONGEST = 256
 ALIASES = {
@@ -70,7 +73,7 @@ def _compiled(
     second = parsed[0].numbers if seconds else frozenset((0,))
     minute, hour, day, month, weekday = parsed[-5:]
     both = day.is_restricted and weekday.is_restricted
-    days = Days(
+    days = MatchedDays(
         months=month.numbers,
         day=day,
         weekday=weekday,
@@ -89,7 +92,7 @@ def _compiled(
     )
 
 
-def _split(expr: str, kinds: tuple[Kind, ...]) -> list[Token]:
+def _split(expr: str, kinds: tuple[CronTokenKind, ...]) -> list[CronToken]:
     if len(expr) > LONGEST:
         raise ScheduleInvalid(
             f"This cron expression has {len(expr)} characters; at most {LONGEST} are read.",
@@ -98,7 +101,7 @@ def _split(expr: str, kinds: tuple[Kind, ...]) -> list[Token]:
     text = expr.strip()
     if text.startswith("@"):
         text = expr = _alias(text, len(kinds) == len(_SIX))
-    tokens = [Token(found.group(), expr, found.start()) for found in re.finditer(r"[^ \t]+", expr)]
+    tokens = [CronToken(found.group(), expr, found.start()) for found in re.finditer(r"[^ \t]+", expr)]
     if len(tokens) != len(kinds):
         raise _wrong_count(expr, len(tokens), len(kinds))
     _hint_swapped(tokens[-5], tokens[-4])
@@ -134,7 +137,7 @@ def _wrong_count(expr: str, found: int, wanted: int) -> ScheduleInvalid:
     )
 
 
-def _hint_swapped(minute: Token, hour: Token) -> None:
+def _hint_swapped(minute: CronToken, hour: CronToken) -> None:
     """`0 25 * * *` is usually 00:25 with its first two fields swapped; say so before the field parser says only that 25 is no hour."""
     if (
         hour.text.isascii()
@@ -164,7 +167,7 @@ def _weeks(weeks: int) -> int:
     return weeks
 
 
-def _refuse_never(expr: str, days: Days) -> None:
+def _refuse_never(expr: str, days: MatchedDays) -> None:
     if _may_ever_match(days):
         return
     raise ScheduleInvalid(
@@ -175,7 +178,7 @@ def _refuse_never(expr: str, days: Days) -> None:
     )
 
 
-def _may_ever_match(days: Days) -> bool:
+def _may_ever_match(days: MatchedDays) -> bool:
     if days.weekday.numbers:  # over the years a plain weekday falls on every date
         most = max(_MOST_DAYS[month] for month in days.months)
         by_date = days.day.last_day or days.day.last_workday or min(days.day.numbers) <= most
@@ -187,7 +190,7 @@ def _may_ever_match(days: Days) -> bool:
     )
 
 
-def _may_match(days: Days, day: int, most: int) -> bool:
+def _may_match(days: MatchedDays, day: int, most: int) -> bool:
     """Can this day of a month with `most` days ever match, in some year?"""
     by_date = (
         day in days.day.numbers
@@ -198,6 +201,6 @@ def _may_match(days: Days, day: int, most: int) -> bool:
     return by_date or by_weekday if days.either else by_date and by_weekday
 
 
-def _weekday_possible(weekday: Field, day: int, most: int) -> bool:
+def _weekday_possible(weekday: CronField, day: int, most: int) -> bool:
     nth = any(n == (day - 1) // 7 + 1 for _, n in weekday.nth)
     return bool(weekday.numbers) or nth or (bool(weekday.last) and day > min(most, 28) - 7)

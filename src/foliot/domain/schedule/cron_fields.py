@@ -16,7 +16,7 @@ _COUNTED_FROM_LAST = re.compile(r"L[-/\d]", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CronTokenKind:
     """What a field counts, and from where to where."""
 
     name: str
@@ -29,16 +29,16 @@ class Kind:
         return self.names[(number - self.low) % len(self.names)] if self.names else str(number)
 
 
-SECOND = Kind("second", 0, 59)
-MINUTE = Kind("minute", 0, 59)
-HOUR = Kind("hour", 0, 23)
-DAY = Kind("day of month", 1, 31, hash_high=28)
-MONTH = Kind("month", 1, 12, MONTHS)
-WEEKDAY = Kind("day of week", 0, 7, WEEKDAYS, hash_high=6)
+SECOND = CronTokenKind("second", 0, 59)
+MINUTE = CronTokenKind("minute", 0, 59)
+HOUR = CronTokenKind("hour", 0, 23)
+DAY = CronTokenKind("day of month", 1, 31, hash_high=28)
+MONTH = CronTokenKind("month", 1, 12, MONTHS)
+WEEKDAY = CronTokenKind("day of week", 0, 7, WEEKDAYS, hash_high=6)
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class CronToken:
     """A piece of a field and where it stands in the expression, for carets."""
 
     text: str
@@ -50,14 +50,14 @@ class Token:
         """Capitals of ASCII alone: elsewhere one letter can become another, or two."""
         return self.text.upper() if self.text.isascii() else self.text
 
-    def cut(self, start: int, end: int | None = None) -> Token:
-        return Token(self.text[start:end], self.expr, self.start + start)
+    def cut(self, start: int, end: int | None = None) -> CronToken:
+        return CronToken(self.text[start:end], self.expr, self.start + start)
 
-    def partition(self, separator: str) -> tuple[Token, Token]:
+    def partition(self, separator: str) -> tuple[CronToken, CronToken]:
         before, found, _ = self.text.partition(separator)
         return self.cut(0, len(before)), self.cut(len(before) + len(found))
 
-    def parts(self) -> Iterator[Token]:
+    def parts(self) -> Iterator[CronToken]:
         """The places of a list."""
         start = 0
         for text in self.text.split(","):
@@ -70,7 +70,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """The numbers a field names, and the special days only day fields have."""
 
     numbers: frozenset[int]
@@ -81,7 +81,7 @@ class Field:
     last: frozenset[int] = field(default_factory=frozenset)  # weekdays of 5L
 
 
-def parse_field(kind: Kind, token: Token, seed: str) -> Field:
+def parse_field(kind: CronTokenKind, token: CronToken, seed: str) -> CronField:
     """Parse a field once per distinct text: expressions share fields. The position matters for errors only."""
     if token.text == "*":
         return _EVERY[kind.name]
@@ -94,10 +94,10 @@ def parse_field(kind: Kind, token: Token, seed: str) -> Field:
 
 
 _REMEMBERED = 4_096
-_read: dict[tuple[str, str, str], Field] = {}
+_read: dict[tuple[str, str, str], CronField] = {}
 
 
-def _parse_field(kind: Kind, token: Token, seed: str) -> Field:
+def _parse_field(kind: CronTokenKind, token: CronToken, seed: str) -> CronField:
     numbers: set[int] = set()
     nth: set[tuple[int, int]] = set()
     last: set[int] = set()
@@ -121,14 +121,14 @@ def _parse_field(kind: Kind, token: Token, seed: str) -> Field:
     if kind is WEEKDAY:
         numbers = {number % 7 for number in numbers}  # 7 is Sunday too
     restricted = not token.text.startswith(("*", "?"))
-    return Field(frozenset(numbers), restricted, last_day, last_workday, frozenset(nth), frozenset(last))
+    return CronField(frozenset(numbers), restricted, last_day, last_workday, frozenset(nth), frozenset(last))
 
 
-def is_hashed(token: Token) -> bool:
+def is_hashed(token: CronToken) -> bool:
     return any(part.upper.startswith("H") for part in token.parts())
 
 
-def _numbers(kind: Kind, part: Token, seed: str) -> range:
+def _numbers(kind: CronTokenKind, part: CronToken, seed: str) -> range:
     if part.text == "?":
         if kind not in (DAY, WEEKDAY):
             raise part.refuse(
@@ -157,7 +157,7 @@ def _numbers(kind: Kind, part: Token, seed: str) -> range:
     return range(low, high + 1, step)
 
 
-def _range(kind: Kind, span: Token) -> tuple[int, int]:
+def _range(kind: CronTokenKind, span: CronToken) -> tuple[int, int]:
     first, last = span.partition("-")
     if not first.text and last.text.isdecimal():
         raise span.refuse(
@@ -180,7 +180,7 @@ def _range(kind: Kind, span: Token) -> tuple[int, int]:
     return low, high
 
 
-def _number(kind: Kind, token: Token) -> int:
+def _number(kind: CronTokenKind, token: CronToken) -> int:
     text = token.upper
     if text in kind.names:
         return kind.names.index(text) + kind.low
@@ -197,7 +197,7 @@ def _number(kind: Kind, token: Token) -> int:
     return number
 
 
-def _letters_hint(kind: Kind, token: Token) -> str | None:
+def _letters_hint(kind: CronTokenKind, token: CronToken) -> str | None:
     text = token.upper
     if kind is WEEKDAY and text == "L":
         return 'Name the day: "5L" is the last Friday of the month. The last day of the month is "L" in the third field.'
@@ -210,7 +210,7 @@ def _letters_hint(kind: Kind, token: Token) -> str | None:
     return f'Did you mean "{close[0]}"? Names have three letters.' if close else None
 
 
-def _step(kind: Kind, written: Token, text: str) -> int:
+def _step(kind: CronTokenKind, written: CronToken, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 4):
         raise written.refuse(
             f"The step of the {kind.name} field is not a number.", hint='A step is written "*/15".'
@@ -228,7 +228,7 @@ def _step(kind: Kind, written: Token, text: str) -> int:
     return step
 
 
-def _nth_weekday(part: Token) -> tuple[int, int]:
+def _nth_weekday(part: CronToken) -> tuple[int, int]:
     day, n = part.partition("#")
     hint = '"MON#2" is the second Monday of the month.'
     if not day.text:
@@ -239,7 +239,7 @@ def _nth_weekday(part: Token) -> tuple[int, int]:
     return weekday, int(n.text)
 
 
-def _hashed(kind: Kind, part: Token, seed: str) -> range:
+def _hashed(kind: CronTokenKind, part: CronToken, seed: str) -> range:
     """`H` is a number of the job's own, always the same, so that equal schedules do not all start together."""
     found = _HASHED.fullmatch(part.upper)
     if found is None:
@@ -261,6 +261,6 @@ def _hashed(kind: Kind, part: Token, seed: str) -> range:
 
 
 _EVERY = {
-    kind.name: Field(frozenset(_numbers(kind, Token("*", "*", 0), "")), is_restricted=False)
+    kind.name: CronField(frozenset(_numbers(kind, CronToken("*", "*", 0), "")), is_restricted=False)
     for kind in (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 }

@@ -7,7 +7,7 @@ from calendar import monthrange
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-from foliot.domain.schedule.cron_fields import Field
+from foliot.domain.schedule.cron_fields import CronField
 
 # Feb 29 on one weekday comes back after 40 years at the latest (across 2100); every_n_weeks stretches that.
 HORIZON_YEARS = 120
@@ -19,12 +19,12 @@ _EPOCH_MONDAY = date(1970, 1, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class MatchedDays:
     """Which days of a month match."""
 
     months: frozenset[int]
-    day: Field
-    weekday: Field
+    day: CronField
+    weekday: CronField
     either: bool  # day of month OR day of week, as crontab(5) has it when both are restricted
     weeks: int = 1
     anchor: date | None = None
@@ -74,7 +74,7 @@ class WallTimes:
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
-    days: Days
+    days: MatchedDays
     is_open: bool
     _months: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
 

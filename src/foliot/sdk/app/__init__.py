@@ -1,8 +1,7 @@
-"""Jobs as decorated functions. Importing a module that has some does nothing but remember them.
+"""Jobs as decorated functions. Importing a module that has some only registers them.
 
-application.py  Foliot: the app, its decorator, and its way to a server
-job.py          a function that is a job
-options.py      what the decorator takes, and the JSON of the API made from it
-inputs.py       which input fits a function's parameters
-errors.py   the one error that all this raises
+application.py  Foliot: the app, its decorators, and its client
+job.py          functions that are jobs, and functions that handle a job type
+options.py      the keywords of the decorator, and the JSON of the API made from them
+inputs.py       checks an input against a function's parameters
 """

@@ -1,4 +1,4 @@
-"""The app: a name, its jobs, and its way to a server."""
+"""The app: a name, its jobs and handlers, and its client."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
-from foliot.sdk.app.errors import Misdefined
-from foliot.sdk.app.job import Job
-from foliot.sdk.app.job_type import JobType
-from foliot.sdk.app.options import JobOptions
+from foliot.sdk.app.job import Job, JobType
+from foliot.sdk.app.options import AppDefinitionError, JobOptions
 
 if TYPE_CHECKING:
     from foliot.sdk import AsyncClient, Client
-    from foliot.sdk.sync.result import Synced
+    from foliot.sdk.sync.plan import SyncResult
     from foliot.wire.runs import RunOut
 
 P = ParamSpec("P")
@@ -22,17 +20,17 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}", re.ASCII)
 
 
 class Foliot:
-    """Jobs that live in code. A worker that loads the app makes the server's jobs what the code says; `sync` does the same.
+    """Jobs that are defined in code. A worker that loads the app updates the server's jobs to match; so does `sync`.
 
-    `workspace` is where they belong, "default" where nobody says otherwise. `client` is how `sync` and `run_now` reach the
-    server; without one they look for it as `Client()` does.
+    `workspace` is the workspace of the jobs, "default" if omitted. `sync` and `run_now` use `client`; without one they
+    find the server as `Client()` does.
     """
 
     def __init__(self, name: str, *, workspace: str | None = None, client: Client | None = None) -> None:
         if not _NAME.fullmatch(name):
-            raise Misdefined(
-                f"An app cannot be called {name!r}.",
-                hint="Small letters, digits and - _ . up to 40, such as billing.",
+            raise AppDefinitionError(
+                f"{name!r} is not a valid app name.",
+                hint="Use up to 40 lower-case letters, digits and - _ . such as billing.",
             )
         self.name = name
         self.workspace = workspace
@@ -68,13 +66,13 @@ class Foliot:
     def job(  # type: ignore[misc]  # mypy does not see that **options takes the keywords
         self, function: Callable[..., Any] | None = None, /, **options: Any
     ) -> Any:
-        """Make a function a job: `@app.job(cron="0 6 * * *", timezone="Europe/Paris")`, or `@app.job` for one run by hand."""
+        """Make a function a job: `@app.job(cron="0 6 * * *", timezone="Europe/Paris")`; plain `@app.job` has no schedule."""
 
         def made(function: Callable[..., Any]) -> Job[..., Any]:
             job = Job(self, function, JobOptions(**options))  # type: ignore[typeddict-item]
             if job.name in self._jobs:
-                raise Misdefined(
-                    f"The app {self.name} has two jobs called {job.name}.", hint="Give one another name=."
+                raise AppDefinitionError(
+                    f"The app {self.name} has two jobs called {job.name}.", hint="Set name= of one of them."
                 )
             self._jobs[job.name] = job
             return job
@@ -84,36 +82,38 @@ class Foliot:
     def handler(
         self, name: str, *, config: Any = None, description: str | None = None
     ) -> Callable[[Callable[P, R]], JobType[P, R]]:
-        """Make a function do all jobs of a type of your own: `@app.handler("DATA_SYNC", config=SyncConfig)`.
+        """Make a function the handler of your own job type: `@app.handler("DATA_SYNC", config=SyncConfig)`.
 
-        It takes any of `config`, `input` and `ctx`. `config` is what a job's config must look like: a pydantic model, a dataclass or
-        a TypedDict; jobs that do not fit are refused when they are written, once a worker has loaded the app.
+        It takes any of `config`, `input` and `ctx`. `config` is the type of a job's config: a pydantic model, a dataclass or
+        a TypedDict. Once a worker has loaded the app, the server refuses jobs whose config does not match.
         """
 
         def made(function: Callable[P, R]) -> JobType[P, R]:
             if name in self._handlers:
-                raise Misdefined(f"The app {self.name} has two handlers of {name}.", hint="Keep one.")
+                raise AppDefinitionError(
+                    f"The app {self.name} has two handlers of {name}.", hint="Remove one of them."
+                )
             self._handlers[name] = job_type = JobType(self, name, function, config, description)
             return job_type
 
         return made
 
-    def sync(self, client: Client | None = None) -> Synced:
-        """Make the server's jobs what this app says. What is no longer in the code is named, never deleted.
+    def sync(self, client: Client | None = None) -> SyncResult:
+        """Update the server's jobs to match this app. Jobs that are no longer in the code are listed, never deleted.
 
-        Raises Invalid where the server refused some of them, after the others are done.
+        Raise Invalid if the server refused some of them, after the others are written.
         """
         from foliot.sdk.sync.entries import app_entries
-        from foliot.sdk.synchronous.sync import ClientBooks, sync
+        from foliot.sdk.synchronous.sync import ApiJobStore, sync
 
-        return sync(ClientBooks(client or self.client), self.name, app_entries(self)).checked()
+        return sync(ApiJobStore(client or self.client), self.name, app_entries(self)).checked()
 
-    async def sync_async(self, client: AsyncClient) -> Synced:
-        """The same, for programs that run a loop."""
-        from foliot.sdk.asynchronous.sync import AsyncClientBooks, sync
+    async def sync_async(self, client: AsyncClient) -> SyncResult:
+        """Do the same in asynchronous programs."""
+        from foliot.sdk.asynchronous.sync import AsyncApiJobStore, sync
         from foliot.sdk.sync.entries import app_entries
 
-        return (await sync(AsyncClientBooks(client), self.name, app_entries(self))).checked()
+        return (await sync(AsyncApiJobStore(client), self.name, app_entries(self))).checked()
 
     def run_now(self, job: Job[..., Any], given: Mapping[str, object]) -> RunOut:
         from foliot.sdk.errors import NotFound
@@ -122,7 +122,7 @@ class Foliot:
             if found.name == job.name and found.managed_by == self.name:
                 return self.client.jobs.run(found.id, input=given)
         raise NotFound(
-            f"The server has no job {job.name} of the app {self.name}.",
+            f"Job not found: {job.name} of the app {self.name}.",
             code="not_found",
-            hint="A worker that loads the app makes it, or app.sync().",
+            hint="Start a worker with the app, or call app.sync().",
         )

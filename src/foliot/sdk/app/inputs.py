@@ -1,4 +1,4 @@
-"""Which input fits a function: its parameters by name, and the context where it asks for one."""
+"""Check an input against the parameters of a function, and pass the context if it takes one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from foliot.sdk.context import Context
 
-_NAMES_OF_CONTEXT = frozenset({"Context", "foliot.Context"})  # where annotations are kept as text
+_CONTEXT_ANNOTATIONS = frozenset({"Context", "foliot.Context"})  # annotations as strings
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """`ctx` is the parameter that gets the context, None where there is none."""
+class FunctionInputs:
+    """`ctx` is the name of the parameter for the context, or None."""
 
     signature: inspect.Signature
     names: tuple[str, ...]
@@ -25,9 +25,9 @@ class Inputs:
     ctx: str | None
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> Inputs:
+    def of(cls, function: Callable[..., Any]) -> FunctionInputs:
         signature = inspect.signature(function)
-        places = [each for each in signature.parameters.values() if each.kind not in _MANY]
+        places = [each for each in signature.parameters.values() if each.kind not in _VARIADIC]
         ctx = next((each.name for each in places if _is_context(each)), None)
         named = [each for each in places if each.name != ctx]
         return cls(
@@ -39,7 +39,7 @@ class Inputs:
         )
 
     def misfit(self, given: Iterable[str], *, whole: bool = True) -> str | None:
-        """What is wrong with it, in words that follow the function's name; `whole`: nothing that it needs may be missing."""
+        """Return the problem, to follow the function's name in a message. With `whole`, required parameters must be given."""
         given = list(given)
         unknown = [] if self.takes_any else [each for each in given if each not in self.names]
         if unknown:
@@ -61,9 +61,11 @@ class Inputs:
         return partial(function, *by_place, **values)
 
 
-_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:
     note = parameter.annotation
-    return parameter.name == "ctx" or note is Context or (isinstance(note, str) and note in _NAMES_OF_CONTEXT)
+    return (
+        parameter.name == "ctx" or note is Context or (isinstance(note, str) and note in _CONTEXT_ANNOTATIONS)
+    )

@@ -1,18 +1,19 @@
-"""A function that is a job: still callable as it was written, and known to Foliot by a name."""
+"""Functions that are jobs, and functions that handle a job type. Both stay callable as plain functions."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
-from collections.abc import Callable
-from functools import update_wrapper
+from collections.abc import Callable, Mapping
+from functools import partial, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from foliot.sdk.app.errors import Misdefined
-from foliot.sdk.app.inputs import Inputs
-from foliot.sdk.app.options import SCHEDULES, JobOptions, as_json, check_options
+from foliot.sdk.app.inputs import FunctionInputs
+from foliot.sdk.app.options import SCHEDULES, AppDefinitionError, JobOptions, as_json, check_options
+from foliot.sdk.context import Context
 
 if TYPE_CHECKING:
     from foliot.sdk.app.application import Foliot
@@ -23,14 +24,14 @@ R = TypeVar("R")
 
 
 class Job(Generic[P, R]):
-    """`job(…)` calls the function here and now; Foliot calls it when the schedule says so, or `run_now` does."""
+    """`job(…)` calls the function directly. A worker calls it on schedule, or after `run_now`."""
 
     def __init__(self, app: Foliot, function: Callable[P, R], options: JobOptions) -> None:
         update_wrapper(self, function)
         self.app = app
         self.function = function
         self.name = str(options.get("name") or getattr(function, "__name__", ""))
-        self.inputs = Inputs.of(function)
+        self.inputs = FunctionInputs.of(function)
         self._options = options
         check_options(options, f"@{app.name}.job of {self.name}")
         self.call = address(function, self.name)
@@ -43,13 +44,13 @@ class Job(Generic[P, R]):
         return f"<job {self.name!r} of app {self.app.name!r}: {self.call}>"
 
     def run_now(self, **given: object) -> RunOut:
-        """Ask the server to run it, with this input laid over its payload. It runs on a worker, not here."""
+        """Start a run on the server, with this input merged over the payload. A worker executes it."""
         if problem := self.inputs.misfit({**self._options.get("payload", {}), **given}):
             raise TypeError(f"{self.name} {problem}")
         return self.app.run_now(self, given)
 
     def as_json(self) -> dict[str, Any]:
-        """The job as the API takes it, with names where it has ids."""
+        """Return the job as JSON for the API, with names in place of ids."""
         about = inspect.getdoc(self.function) or ""
         return {
             "description": about.partition("\n\n")[0],
@@ -68,33 +69,104 @@ class Job(Generic[P, R]):
         payload, where = self._options.get("payload", {}), f"The payload of {self.name} does not fit:"
         is_planned = any(name in self._options for name in SCHEDULES) or "depends_on" in self._options
         if problem := self.inputs.misfit(payload, whole=False):
-            raise Misdefined(f"{where} it {problem}")
+            raise AppDefinitionError(f"{where} it {problem}")
         if is_planned and (problem := self.inputs.misfit(payload)):
-            raise Misdefined(
+            raise AppDefinitionError(
                 f"{self.name} {problem}",
-                hint="Give these parameters defaults, or values in payload=: nobody is there to name them when it is due.",
+                hint="Give these parameters defaults, or set them in payload=.",
             )
         try:
             json.dumps(payload, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise Misdefined(f"{where} it is not JSON: {error}.") from None
+            raise AppDefinitionError(f"{where} it is not JSON: {error}.") from None
 
 
 def address(function: Callable[..., Any], name: str) -> str:
-    """`module:function`, by which a worker finds it again."""
+    """Return `module:function`, by which a worker finds it."""
     path = getattr(function, "__qualname__", "")
     if not path or "<" in path or "." in path:
-        raise Misdefined(
-            f"{name or function!r} cannot be a job: a worker could not find it.",
-            hint="Define it with def at the top of a module.",
+        raise AppDefinitionError(
+            f"{name or function!r} cannot be a job: a worker cannot import it.",
+            hint="Define it with def at the top level of a module.",
         )
     return f"{_module(function.__module__)}:{path}"
 
 
 def _module(name: str) -> str:
-    """The program itself is called __main__ here; elsewhere it has the name of its file."""
+    """Return the importable name of a module: __main__ has the name of its file elsewhere."""
     if name != "__main__":
         return name
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     return str(spec.name if spec else Path(file).stem if file else name)
+
+
+if TYPE_CHECKING:
+    from foliot.sdk.app.application import Foliot
+
+PARTS = ("config", "input", "ctx")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", re.ASCII)
+
+
+class JobType(Generic[P, R]):
+    """A worker that loads the app executes jobs of this type with the function."""
+
+    def __init__(
+        self,
+        app: Foliot,
+        name: str,
+        function: Callable[P, R],
+        config: Any = None,
+        description: str | None = None,
+    ) -> None:
+        update_wrapper(self, function)
+        if not _NAME.fullmatch(name):
+            raise AppDefinitionError(
+                f"{name!r} is not a valid job type.",
+                hint="Use a letter, then letters, digits and - _ . up to 64, such as DATA_SYNC.",
+            )
+        self.app = app
+        self.name = name
+        self.function = function
+        self.config = config
+        self.description = description or (inspect.getdoc(function) or "").partition("\n\n")[0]
+        self.call = address(function, name)
+        self._takes = tuple(inspect.signature(function).parameters)
+        if unknown := [each for each in self._takes if each not in PARTS]:
+            raise AppDefinitionError(
+                f"The handler of {name} has unknown parameters: {', '.join(unknown)}.",
+                hint="A handler takes any of config, input and ctx.",
+            )
+        self.schema()  # raises at the definition, not later
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<job type {self.name!r} of app {self.app.name!r}: {self.call}>"
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of a job's config."""
+        if self.config is None:
+            return {"type": "object"}
+        from pydantic import TypeAdapter
+
+        try:
+            return TypeAdapter(self.config).json_schema()
+        except Exception as error:
+            raise AppDefinitionError(
+                f"The config of {self.name} has no JSON schema: {error}",
+                hint="Use a pydantic model, a dataclass or a TypedDict.",
+            ) from error
+
+    def bound(self, config: Mapping[str, Any], given: Mapping[str, Any], ctx: Context) -> Callable[[], Any]:
+        """Return the call with its arguments. Raise ValueError if the config is not valid."""
+        parts: dict[str, Any] = {"config": self._read(config), "input": dict(given), "ctx": ctx}
+        return partial(self.function, **{name: parts[name] for name in self._takes})
+
+    def _read(self, config: Mapping[str, Any]) -> Any:
+        if self.config is None:
+            return dict(config)
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.config).validate_python(dict(config))

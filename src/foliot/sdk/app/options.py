@@ -1,4 +1,4 @@
-"""What `@app.job(…)` takes, and the JSON of the API made from it. The server judges what only it can know."""
+"""The keywords of `@app.job(…)`, and the JSON of the API made from them. The server validates the rest."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from foliot.sdk.app.errors import Misdefined
 from foliot.sdk.job_fields import DurationLike, InstantLike, JobFieldKeywords
 
 if TYPE_CHECKING:
     from foliot.sdk.app.job import Job
 
+
+class AppDefinitionError(Exception):
+    """The definition of an app is not valid; `hint` is the remedy."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{message} {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
 Json = Mapping[str, Any]
 SCHEDULES = ("cron", "every", "at", "when", "schedule")
-NOT_OF_THE_API = frozenset({*SCHEDULES, "timezone", "depends_on", "secrets"})
+NOT_API_FIELDS = frozenset({*SCHEDULES, "timezone", "depends_on", "secrets"})
 
 
 class RetryOptions(TypedDict, total=False):
@@ -54,10 +63,10 @@ class DependencyOptions(TypedDict, total=False):
 
 
 class JobOptions(JobFieldKeywords, total=False):
-    """At most one of cron, every, at, when and schedule; with none the job runs when it is asked to.
+    """At most one of cron, every, at, when and schedule; without any the job is manual.
 
-    `schedule` is for what the others cannot say, as the API takes it. `depends_on` and `calendars` go by name.
-    `secrets` says under which names the function finds which of the workspace's: {"token": "crm-token"}.
+    `schedule` is any schedule of the API as JSON. `depends_on` and `calendars` take names.
+    `secrets` maps names in `ctx.secrets` to secrets of the workspace: {"token": "crm-token"}.
     """
 
     name: str
@@ -80,41 +89,41 @@ class JobOptions(JobFieldKeywords, total=False):
 
 
 def check_options(options: JobOptions, where: str) -> None:
-    """What can be told without a server."""
+    """Check what does not need a server."""
     unknown = options.keys() - JobOptions.__annotations__.keys()
     if unknown:
-        raise Misdefined(f"{where} has no option {', '.join(sorted(unknown))}.")
+        raise AppDefinitionError(f"{where} has no option {', '.join(sorted(unknown))}.")
     several = [name for name in SCHEDULES if name in options]
     if len(several) > 1:
-        raise Misdefined(f"{where} has {' and '.join(several)}.", hint="A job has one schedule.")
+        raise AppDefinitionError(f"{where} has {' and '.join(several)}.", hint="A job has one schedule.")
     if "timezone" in options and "schedule" in options:
-        raise Misdefined(f"{where} has timezone beside schedule.", hint="Put it into the schedule.")
+        raise AppDefinitionError(f"{where} has timezone beside schedule.", hint="Put it into the schedule.")
 
 
 def as_json(options: JobOptions) -> dict[str, Any]:
-    """The fields of the API, durations and instants as text."""
-    told = {name: _plain(value) for name, value in options.items() if name not in NOT_OF_THE_API}
-    if isinstance(told.get("retry"), int):
-        told["retry"] = {"max": told["retry"]}
-    told["depends_on"] = [_edge(each) for each in options.get("depends_on", ())]
-    return {**told, "schedule": _schedule(options)}
+    """Return the fields of the API, with durations and instants as text."""
+    body = {name: _plain(value) for name, value in options.items() if name not in NOT_API_FIELDS}
+    if isinstance(body.get("retry"), int):
+        body["retry"] = {"max": body["retry"]}
+    body["depends_on"] = [_edge(each) for each in options.get("depends_on", ())]
+    return {**body, "schedule": _schedule(options)}
 
 
 def _schedule(options: JobOptions) -> dict[str, Any]:
     match options:
         case {"cron": expr}:
-            told: dict[str, Any] = {"kind": "cron", "expr": expr}
+            body: dict[str, Any] = {"kind": "cron", "expr": expr}
         case {"every": every}:
-            told = {"kind": "interval", "every": _plain(every)}
+            body = {"kind": "interval", "every": _plain(every)}
         case {"at": at}:
-            told = {"kind": "once", "at": _plain(at)}
+            body = {"kind": "once", "at": _plain(at)}
         case {"when": words}:
-            told = {"words": words}
+            body = {"words": words}
         case {"schedule": schedule}:
             return {name: _plain(value) for name, value in schedule.items()}
         case _:
-            told = {"kind": "manual"}
-    return {**told, "timezone": options["timezone"]} if "timezone" in options else told
+            body = {"kind": "manual"}
+    return {**body, "timezone": options["timezone"]} if "timezone" in options else body
 
 
 def _edge(upstream: Job[..., Any] | str | DependencyOptions) -> dict[str, Any]:
@@ -127,7 +136,7 @@ def _edge(upstream: Job[..., Any] | str | DependencyOptions) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
-        from foliot.wire.durations import write_duration  # it takes a while to load
+        from foliot.wire.durations import write_duration  # slow to import
 
         return write_duration(value)
     if isinstance(value, datetime):

@@ -1,1 +1,1 @@
-"""The parts of the client that wait. Written once, in `asynchronous`; its twin is `synchronous`."""
+"""The part of the client that does I/O. `synchronous` is generated from it."""

@@ -1,4 +1,4 @@
-"""The client itself: what there is to ask, in groups."""
+"""The client: calls in groups by noun, and calls about the whole workspace."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.asynchronous.calendars import AsyncCalendars
-from foliot.sdk.asynchronous.freezes import AsyncFreezes
-from foliot.sdk.asynchronous.hosts import AsyncHosts
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
-from foliot.sdk.asynchronous.jobs import AsyncJobs
-from foliot.sdk.asynchronous.limits import AsyncLimits
-from foliot.sdk.asynchronous.rooms import AsyncRooms
-from foliot.sdk.asynchronous.runs import AsyncRuns
-from foliot.sdk.asynchronous.secrets import AsyncSecrets
-from foliot.sdk.asynchronous.sse import events_of
-from foliot.sdk.asynchronous.worker import AsyncWorker
-from foliot.sdk.connection import find
+from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi
+from foliot.sdk.asynchronous.freezes import AsyncFreezesApi
+from foliot.sdk.asynchronous.hosts import AsyncHostsApi
+from foliot.sdk.asynchronous.http import AsyncTransport, events_of
+from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
+from foliot.sdk.asynchronous.jobs import AsyncJobsApi
+from foliot.sdk.asynchronous.limits import AsyncLimitsApi
+from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
+from foliot.sdk.asynchronous.runs import AsyncRunsApi
+from foliot.sdk.asynchronous.secrets import AsyncSecretsApi
+from foliot.sdk.asynchronous.worker import AsyncWorkerApi
+from foliot.sdk.connection import resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
-from foliot.sdk.request import Ask, Ref, post
-from foliot.sdk.response import read_text
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import parse_json
 from foliot.wire.audit import AuditOut, EventOut
 from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
@@ -33,10 +32,11 @@ from foliot.wire.shape import PAGE, Page
 
 
 class AsyncClient:
-    """Foliot over HTTP. Nothing is sent before the first call; a `with` block or `close` ends its connections.
+    """Foliot over HTTP. It connects on the first call; a `with` block or `close` ends its connections.
 
     `url` and `key` default to FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the server of the current folder.
-    `workspace` is for system keys alone. `ca` is a file of certificates to trust in the place of the machine's own. `timeout` is in seconds, for each try; `retries` are made only where a repeat is safe.
+    `workspace` is only for system keys. `ca` is a file of certificates to trust instead of the machine's. `timeout` is in
+    seconds, for each attempt. The client retries only requests that are safe to repeat.
     """
 
     def __init__(
@@ -49,28 +49,28 @@ class AsyncClient:
         timeout: float = 30.0,
         retries: int = 3,
     ) -> None:
-        place = find(url, key, None if ca is None else Path(ca))
-        self.url = place.url
-        self._http = AsyncHttp(place, workspace=workspace, timeout=timeout, retries=retries)
-        self.jobs = AsyncJobs(self._http)
-        self.runs = AsyncRuns(self._http)
-        self.calendars = AsyncCalendars(self._http)
-        self.freezes = AsyncFreezes(self._http)
-        self.limits = AsyncLimits(self._http)
-        self.rooms = AsyncRooms(self._http)
-        self.keys = AsyncKeys(self._http)
-        self.members = AsyncMembers(self._http)
-        self.workspaces = AsyncWorkspaces(self._http)
-        self.secrets = AsyncSecrets(self._http)
-        self.hosts = AsyncHosts(self._http)
-        self.worker = AsyncWorker(self._http)
+        connection = resolve_connection(url, key, None if ca is None else Path(ca))
+        self.url = connection.url
+        self._http = AsyncTransport(connection, workspace=workspace, timeout=timeout, retries=retries)
+        self.jobs = AsyncJobsApi(self._http)
+        self.runs = AsyncRunsApi(self._http)
+        self.calendars = AsyncCalendarsApi(self._http)
+        self.freezes = AsyncFreezesApi(self._http)
+        self.limits = AsyncLimitsApi(self._http)
+        self.rooms = AsyncRoomsApi(self._http)
+        self.keys = AsyncKeysApi(self._http)
+        self.members = AsyncMembersApi(self._http)
+        self.workspaces = AsyncWorkspacesApi(self._http)
+        self.secrets = AsyncSecretsApi(self._http)
+        self.hosts = AsyncHostsApi(self._http)
+        self.worker = AsyncWorkerApi(self._http)
 
     async def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
     ) -> PreviewOut:
-        """What a schedule means and when it fires. Nothing is kept."""
+        """Return a schedule in words and its next times. Nothing is stored."""
         query = {"n": n, "after": after}
-        return await self._http.ask(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
+        return await self._http.read(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
 
     async def agenda(
         self,
@@ -81,17 +81,17 @@ class AsyncClient:
         queue: str | None = None,
         tag: str | None = None,
     ) -> AgendaOut:
-        """What is planned, in the order it starts: for a day from now on where nothing is said."""
+        """Return planned runs in the order they start. Default: the next day."""
         query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
-        return await self._http.ask(AgendaOut, Ask("GET", "/agenda", query=query))
+        return await self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
     async def stats(self, *, days: int | None = None) -> StatsOut:
-        """How the workspace stands, and how runs went by day."""
-        return await self._http.ask(StatsOut, Ask("GET", "/stats", query={"days": days}))
+        """Return the state of the workspace and its run counts by day."""
+        return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query={"days": days}))
 
     async def me(self) -> MeOut:
-        """Who asks, with which key, in which workspace."""
-        return await self._http.ask(MeOut, Ask("GET", "/me"))
+        """Return the caller, its key and its workspace."""
+        return await self._http.read(MeOut, ApiRequest("GET", "/me"))
 
     async def audit(
         self,
@@ -105,7 +105,7 @@ class AsyncClient:
         limit: int = PAGE,
         cursor: str | None = None,
     ) -> Page[AuditOut]:
-        """Who did what, newest first, with what was there before and after."""
+        """Return one page of changes, newest first, with the values before and after."""
         query = {
             "actor": actor,
             "action": action,
@@ -116,37 +116,37 @@ class AsyncClient:
             "limit": limit,
             "cursor": cursor,
         }
-        return await self._http.ask(Page[AuditOut], Ask("GET", "/audit", query=query))
+        return await self._http.read(Page[AuditOut], ApiRequest("GET", "/audit", query=query))
 
     async def events(
         self, *, types: str | None = None, job: Ref | None = None, last_event_id: str | None = None
     ) -> AsyncIterator[EventOut]:
-        """What happens, as it happens, without end. `types` such as "run.failed,freeze".
+        """Yield events as they happen, without end. `types` such as "run.failed,freeze".
 
-        Where the connection breaks it goes on behind the last that came.
+        After a broken connection it resumes after the last event.
         """
         query = {"types": types, "job": job}
-        async for event in events_of(self._http, Ask("GET", "/events", query=query), last_event_id):
+        async for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
-                yield read_text(EventOut, event.data, self.url)
+                yield parse_json(EventOut, event.data, self.url)
 
     async def workers(self) -> WorkersOut:
-        """Those that serve this workspace: the living first, then those lost within the last day."""
-        return await self._http.ask(WorkersOut, Ask("GET", "/workers"))
+        """Return the workers of this workspace: those alive first, then those lost within the last day."""
+        return await self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
 
     async def queues(self) -> QueuesOut:
-        """Every queue that a job names or a worker serves, with what stands in it."""
-        return await self._http.ask(QueuesOut, Ask("GET", "/queues"))
+        """Return every queue that a job names or a worker serves, with its run counts."""
+        return await self._http.read(QueuesOut, ApiRequest("GET", "/queues"))
 
     async def job_types(self) -> JobTypesOut:
-        """What `type` of a job may be."""
-        return await self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
+        """Return the types that a job may have."""
+        return await self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
 
     async def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
-        """Off, planned times of its jobs in this workspace are skipped; administrators."""
+        """Enable or disable a job type in this workspace. While disabled, its planned times are skipped. For administrators."""
         body = {"enabled": enabled, "reason": reason}
-        ask = Ask("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
-        return await self._http.ask(JobTypeOut, ask)
+        request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        return await self._http.read(JobTypeOut, request)
 
     async def close(self) -> None:
         await self._http.close()

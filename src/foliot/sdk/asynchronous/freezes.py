@@ -1,15 +1,13 @@
-"""`client.freezes`: hold many jobs for a while without touching any of them."""
+"""`client.freezes`: hold many jobs for a while without changing them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
-from foliot.sdk.request import Ask, Ref, post
-from foliot.sdk.response import check, reader
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import raise_for_error, reader
 from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
@@ -17,37 +15,41 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 class AsyncFreezeWrites(AsyncWrites[Changed, Gone]):
     async def turn_on(self, freeze: FreezeIn | Mapping[str, Any]) -> Changed:
-        """Hold everything, or what its scope names. No job is edited by it."""
+        """Hold all jobs, or those in its scope. No job is changed."""
         return await self._write(self._changed, post("/freezes", body=freeze))
 
     async def lift(self, freeze_id: Ref) -> Gone:
-        """It ends now, and what it held goes on as its `after` says."""
+        """End a freeze now. Its `after` decides about the planned times it held."""
         return await self._write(self._gone, post("/freezes/{freeze_id}/lift", {"freeze_id": freeze_id}))
 
     async def delete(self, freeze_id: Ref) -> Gone:
-        """The same as lifting it."""
-        return await self._write(self._gone, Ask("DELETE", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
+        """Do the same as `lift`."""
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/freezes/{freeze_id}", {"freeze_id": freeze_id})
+        )
 
 
-class AsyncFreezes(AsyncFreezeWrites[FreezeOut, None]):
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(FreezeOut), check)
+class AsyncFreezesApi(AsyncFreezeWrites[FreezeOut, None]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(FreezeOut), raise_for_error)
         self.dry_run = AsyncFreezeWrites(http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
 
     async def list(
         self, *, ended: bool = False, limit: int = PAGE, cursor: str | None = None
     ) -> Page[FreezeOut]:
-        """Those in force and those to come, newest first; with `ended` also those that are over."""
+        """Return one page of current and future freezes, newest first; with `ended` also past ones."""
         query = {"ended": ended, "limit": limit, "cursor": cursor}
-        return await self._http.ask(Page[FreezeOut], Ask("GET", "/freezes", query=query))
+        return await self._http.read(Page[FreezeOut], ApiRequest("GET", "/freezes", query=query))
 
     def each(self, *, ended: bool = False) -> AsyncIterator[FreezeOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(ended=ended, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, freeze_id: Ref) -> FreezeOut:
-        return await self._http.ask(FreezeOut, Ask("GET", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
+        return await self._http.read(
+            FreezeOut, ApiRequest("GET", "/freezes/{freeze_id}", {"freeze_id": freeze_id})
+        )
 
     async def preview(self, freeze: FreezeIn | Mapping[str, Any]) -> FreezePreviewOut:
-        """What such a freeze would hold. Nothing is kept."""
-        return await self._http.ask(FreezePreviewOut, post("/freezes/preview", body=freeze))
+        """Return what such a freeze would hold. Nothing is stored."""
+        return await self._http.read(FreezePreviewOut, post("/freezes/preview", body=freeze))

@@ -1,4 +1,4 @@
-"""`client.keys`, `client.members` and `client.workspaces`: who may do what, and where."""
+"""`client.keys`, `client.members` and `client.workspaces`: principals, their permissions and their workspaces."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
-from foliot.sdk.request import Ask, Ref, given, post
-from foliot.sdk.response import Reader, check, reader
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of
+from foliot.sdk.request import ApiRequest, Ref, post, without_none
+from foliot.sdk.response import Reader, raise_for_error, reader
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.identity import (
     KeyOut,
@@ -32,7 +30,7 @@ Revoked = TypeVar("Revoked")
 class AsyncKeyWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
     def __init__(
         self,
-        http: AsyncHttp,
+        http: AsyncTransport,
         changed: Reader[Changed],
         gone: Reader[Gone],
         made: Reader[Made],
@@ -51,31 +49,33 @@ class AsyncKeyWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Made, Re
         scopes: Sequence[Scope] | None = None,
         expires_at: datetime | str | None = None,
     ) -> Made:
-        """For yourself, or for a member. Its `secret` is in this answer and nowhere else."""
-        body = given(name=name, principal=principal, scopes=scopes, expires_at=expires_at)
+        """Create a key for yourself or for a member. Only this response contains its `secret`."""
+        body = without_none(name=name, principal=principal, scopes=scopes, expires_at=expires_at)
         return await self._write(self._made, post("/keys", body=body))
 
     async def change(self, key_id: Ref, **fields: Any) -> Changed:
-        """Another name, an earlier end, fewer scopes: a key is only ever narrowed."""
+        """Change the name, an earlier expiry, or fewer scopes: a key can only be narrowed."""
         return await self._write(
-            self._changed, Ask("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields)
+            self._changed, ApiRequest("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields)
         )
 
     async def revoke(self, key_id: Ref, *, made_too: bool = False) -> Revoked:
-        """For good, everywhere within five seconds. Keys that it made go on, unless `made_too` ends them with it."""
+        """Revoke a key permanently, everywhere within five seconds. With `made_too`, also every key made with it."""
         query = {"made_too": made_too}
-        ask = post("/keys/{key_id}/revoke", {"key_id": key_id}, query=query)
-        return await self._write(self._revoked, ask)
+        request = post("/keys/{key_id}/revoke", {"key_id": key_id}, query=query)
+        return await self._write(self._revoked, request)
 
     async def delete(self, key_id: Ref, *, made_too: bool = False) -> Gone:
-        """The same as revoke."""
+        """Do the same as `revoke`."""
         query = {"made_too": made_too}
-        return await self._write(self._gone, Ask("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/keys/{key_id}", {"key_id": key_id}, query)
+        )
 
 
-class AsyncKeys(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(KeyOut), check, reader(MadeKeyOut), reader(RevokedKeyOut))
+class AsyncKeysApi(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(KeyOut), raise_for_error, reader(MadeKeyOut), reader(RevokedKeyOut))
         preview = reader(KeyDryRunOut)
         self.dry_run = AsyncKeyWrites(http, preview, preview, preview, preview, dry_run=True)
 
@@ -87,40 +87,42 @@ class AsyncKeys(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
         limit: int = PAGE,
         cursor: str | None = None,
     ) -> Page[KeyOut]:
-        """Your own; for an administrator, all of the workspace. Newest first."""
+        """Return one page of your own keys, or for an administrator of all keys, newest first."""
         query = {"principal": principal, "revoked": revoked, "limit": limit, "cursor": cursor}
-        return await self._http.ask(Page[KeyOut], Ask("GET", "/keys", query=query))
+        return await self._http.read(Page[KeyOut], ApiRequest("GET", "/keys", query=query))
 
     def each(self, *, principal: Ref | None = None, revoked: bool | None = None) -> AsyncIterator[KeyOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(
             lambda cursor: self.list(principal=principal, revoked=revoked, limit=LONGEST_PAGE, cursor=cursor)
         )
 
     async def get(self, key_id: Ref) -> KeyOut:
-        return await self._http.ask(KeyOut, Ask("GET", "/keys/{key_id}", {"key_id": key_id}))
+        return await self._http.read(KeyOut, ApiRequest("GET", "/keys/{key_id}", {"key_id": key_id}))
 
 
 class AsyncMemberWrites(AsyncWrites[Changed, Gone]):
     async def create(self, name: str, *, kind: MemberKind, role: Role, email: str | None = None) -> Changed:
-        """A new principal of the workspace. It comes in with a key of its own."""
+        """Add a principal to the workspace. Create a key for it with `client.keys.create`."""
         return await self._write(
-            self._changed, post("/members", body=given(name=name, kind=kind, role=role, email=email))
+            self._changed, post("/members", body=without_none(name=name, kind=kind, role=role, email=email))
         )
 
     async def change(self, member_id: Ref, **fields: Any) -> Changed:
-        """Name, email, role, active."""
-        ask = Ask("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
-        return await self._write(self._changed, ask)
+        """Change name, email, role or active."""
+        request = ApiRequest("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
+        return await self._write(self._changed, request)
 
     async def delete(self, member_id: Ref) -> Gone:
-        """Deactivate it and revoke its keys."""
-        return await self._write(self._gone, Ask("DELETE", "/members/{member_id}", {"member_id": member_id}))
+        """Deactivate a member and revoke its keys."""
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id})
+        )
 
 
-class AsyncMembers(AsyncMemberWrites[MemberOut, None]):
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(MemberOut), check)
+class AsyncMembersApi(AsyncMemberWrites[MemberOut, None]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(MemberOut), raise_for_error)
         preview = reader(MemberDryRunOut)
         self.dry_run = AsyncMemberWrites(http, preview, preview, dry_run=True)
 
@@ -132,17 +134,17 @@ class AsyncMembers(AsyncMemberWrites[MemberOut, None]):
         limit: int = PAGE,
         cursor: str | None = None,
     ) -> Page[MemberOut]:
-        """One page, newest first."""
+        """Return one page, newest first."""
         query = {"kind": kind, "active": active, "limit": limit, "cursor": cursor}
-        return await self._http.ask(Page[MemberOut], Ask("GET", "/members", query=query))
+        return await self._http.read(Page[MemberOut], ApiRequest("GET", "/members", query=query))
 
     def each(self, *, kind: MemberKind | None = None, active: bool | None = None) -> AsyncIterator[MemberOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(kind=kind, active=active, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, member_id: Ref) -> MemberOut:
-        ask = Ask("GET", "/members/{member_id}", {"member_id": member_id})
-        return await self._http.ask(MemberOut, ask)
+        request = ApiRequest("GET", "/members/{member_id}", {"member_id": member_id})
+        return await self._http.read(MemberOut, request)
 
 
 class AsyncWorkspaceWrites(AsyncWrites[Changed, Gone]):
@@ -154,42 +156,42 @@ class AsyncWorkspaceWrites(AsyncWrites[Changed, Gone]):
         default_timezone: str | None = None,
         quotas: Quotas | Mapping[str, Any] | None = None,
     ) -> Changed:
-        """An empty workspace."""
-        body = given(slug=slug, name=name, default_timezone=default_timezone, quotas=quotas)
+        """Create an empty workspace."""
+        body = without_none(slug=slug, name=name, default_timezone=default_timezone, quotas=quotas)
         return await self._write(self._changed, post("/workspaces", body=body))
 
     async def change(self, workspace: Ref, **fields: Any) -> Changed:
-        """Name, default_timezone, quotas."""
-        ask = Ask("PATCH", "/workspaces/{workspace}", {"workspace": workspace}, body=fields)
-        return await self._write(self._changed, ask)
+        """Change name, default_timezone or quotas."""
+        request = ApiRequest("PATCH", "/workspaces/{workspace}", {"workspace": workspace}, body=fields)
+        return await self._write(self._changed, request)
 
     async def delete(self, workspace: Ref) -> Gone:
-        """Put it away: its keys end, its jobs are archived, its runs are cancelled."""
+        """Archive a workspace: revoke its keys, archive its jobs, cancel its runs."""
         return await self._write(
-            self._gone, Ask("DELETE", "/workspaces/{workspace}", {"workspace": workspace})
+            self._gone, ApiRequest("DELETE", "/workspaces/{workspace}", {"workspace": workspace})
         )
 
 
-class AsyncWorkspaces(AsyncWorkspaceWrites[WorkspaceOut, None]):
-    """For system keys."""
+class AsyncWorkspacesApi(AsyncWorkspaceWrites[WorkspaceOut, None]):
+    """Workspaces of the installation; only for system keys."""
 
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(WorkspaceOut), check)
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(WorkspaceOut), raise_for_error)
         preview = reader(WorkspaceDryRunOut)
         self.dry_run = AsyncWorkspaceWrites(http, preview, preview, dry_run=True)
 
     async def list(
         self, *, archived: bool = False, limit: int = PAGE, cursor: str | None = None
     ) -> Page[WorkspaceOut]:
-        """One page, in the order of their slugs."""
+        """Return one page, ordered by slug."""
         query = {"archived": archived, "limit": limit, "cursor": cursor}
-        return await self._http.ask(Page[WorkspaceOut], Ask("GET", "/workspaces", query=query))
+        return await self._http.read(Page[WorkspaceOut], ApiRequest("GET", "/workspaces", query=query))
 
     def each(self, *, archived: bool = False) -> AsyncIterator[WorkspaceOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(archived=archived, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, workspace: Ref) -> WorkspaceOut:
-        """By its slug or id."""
-        ask = Ask("GET", "/workspaces/{workspace}", {"workspace": workspace})
-        return await self._http.ask(WorkspaceOut, ask)
+        """Return a workspace by slug or id."""
+        request = ApiRequest("GET", "/workspaces/{workspace}", {"workspace": workspace})
+        return await self._http.read(WorkspaceOut, request)

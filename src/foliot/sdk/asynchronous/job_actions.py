@@ -1,4 +1,4 @@
-"""Operate jobs, one or many at once: a part of `client.jobs`."""
+"""Control jobs, one or many at a time: a part of `client.jobs`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
-from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone
+from foliot.sdk.request import ApiRequest, Ref, post, without_none
 from foliot.sdk.response import Reader, reader
 from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
 from foliot.wire.jobs import BackfillOut, SkipNextOut
@@ -19,7 +18,7 @@ Ran = TypeVar("Ran")
 class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
     def __init__(
         self,
-        http: AsyncHttp,
+        http: AsyncTransport,
         changed: Reader[Changed],
         gone: Reader[Gone],
         ran: Reader[Ran],
@@ -37,27 +36,29 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         override: bool = False,
         idempotency_key: str | None = None,
     ) -> Ran:
-        """Run it now. `input` is laid over the job's payload; `override` runs it even while frozen."""
-        body = given(input=input, override=override)
-        ask = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, key=idempotency_key)
-        return await self._write(self._ran, ask)
+        """Run a job now. `input` is merged over its payload; `override` runs it even during a freeze."""
+        body = without_none(input=input, override=override)
+        request = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, key=idempotency_key)
+        return await self._write(self._ran, request)
 
     async def pause(
         self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None
     ) -> Changed:
-        """No run starts by schedule until it is resumed, or `until` has come."""
-        ask = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=given(reason=reason, until=until))
-        return await self._write(self._changed, ask)
+        """Pause a job: its schedule starts no run until it is resumed, or until `until`."""
+        request = post(
+            "/jobs/{job_id}/pause", {"job_id": job_id}, body=without_none(reason=reason, until=until)
+        )
+        return await self._write(self._changed, request)
 
     async def resume(self, job_id: Ref, *, catch_up: bool = False) -> Changed:
-        """Back to work; `catch_up` runs what went by meanwhile, as the job's misfire policy says."""
-        ask = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=given(catch_up=catch_up))
-        return await self._write(self._changed, ask)
+        """Resume a job. `catch_up` runs the missed times, as its misfire policy says."""
+        request = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=without_none(catch_up=catch_up))
+        return await self._write(self._changed, request)
 
     async def disable(self, job_id: Ref, *, reason: str | None = None) -> Changed:
-        """Switch it off: a pause without an end. `resume` switches it on again."""
-        ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=given(reason=reason))
-        return await self._write(self._changed, ask)
+        """Disable a job until it is resumed."""
+        request = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=without_none(reason=reason))
+        return await self._write(self._changed, request)
 
     async def skip_next(
         self,
@@ -67,14 +68,16 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         until: datetime | str | None = None,
         reason: str | None = None,
     ) -> SkipNextOut:
-        """Let the next planned time pass, the next `n`, or all `until` an instant."""
-        body = given(n=n, until=until, reason=reason)
-        ask = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body)
-        return await self._write(reader(SkipNextOut), ask)
+        """Skip the next planned time, the next `n`, or all `until` an instant."""
+        body = without_none(n=n, until=until, reason=reason)
+        request = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body)
+        return await self._write(reader(SkipNextOut), request)
 
     async def undo_skip_next(self, job_id: Ref) -> Changed:
-        """No planned time is to pass after all."""
-        return await self._write(self._changed, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
+        """Undo `skip_next`."""
+        return await self._write(
+            self._changed, ApiRequest("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id})
+        )
 
     async def backfill(
         self,
@@ -87,12 +90,12 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         skipped: bool = False,
         dry_run: bool = False,
     ) -> BackfillOut:
-        """Runs for planned times of the past that have no record. With `dry_run` they are only counted."""
-        body = {"from": start, "to": end, "skipped": skipped, "dry_run": dry_run} | given(
+        """Create runs for past planned times that have no record. With `dry_run` only count them."""
+        body = {"from": start, "to": end, "skipped": skipped, "dry_run": dry_run} | without_none(
             order=order, max=max
         )
-        ask = post("/jobs/{job_id}/backfill", {"job_id": job_id}, body=body)
-        return await self._http.ask(BackfillOut, ask)
+        request = post("/jobs/{job_id}/backfill", {"job_id": job_id}, body=body)
+        return await self._http.read(BackfillOut, request)
 
     async def bulk(
         self,
@@ -105,11 +108,11 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         dry_run: bool = False,
         args: BulkArgs | Mapping[str, Any] | None = None,
     ) -> BulkOut:
-        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find.
+        """Pause, resume, disable, enable, archive, run, tag or untag many jobs: by ids, or by a filter and its expected count.
 
-        Where some `remaining`, ask again with `after`: the answer's `next_after`.
+        While some are `remaining`, call again with `after` set to `next_after` of the result.
         """
-        body = given(
+        body = without_none(
             action=action,
             ids=ids,
             q=q,
@@ -118,7 +121,7 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
             dry_run=dry_run,
             args=args,
         )
-        return await self._http.ask(BulkOut, post("/jobs/bulk", body=body))
+        return await self._http.read(BulkOut, post("/jobs/bulk", body=body))
 
     async def batch_delete(
         self,
@@ -132,8 +135,8 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         detach: bool = False,
         force: bool = False,
     ) -> BulkOut:
-        """Archive many, or remove them with their history (`purge`)."""
-        body = given(
+        """Archive many jobs, or delete them with their history (`purge`)."""
+        body = without_none(
             ids=ids,
             q=q,
             expected_count=expected_count,
@@ -143,4 +146,4 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
             detach=detach,
             force=force,
         )
-        return await self._http.ask(BulkOut, post("/jobs/batch-delete", body=body))
+        return await self._http.read(BulkOut, post("/jobs/batch-delete", body=body))

@@ -1,11 +1,10 @@
-"""`client.limits`: how many runs may be under way at once."""
+"""`client.limits`: how many runs may execute at a time."""
 
 from __future__ import annotations
 
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
-from foliot.sdk.request import Ask, given
-from foliot.sdk.response import check, reader
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone
+from foliot.sdk.request import ApiRequest, without_none
+from foliot.sdk.response import raise_for_error, reader
 from foliot.wire.fleet import LimitOut, LimitsOut
 
 
@@ -13,18 +12,20 @@ class AsyncLimitWrites(AsyncWrites[Changed, Gone]):
     """`key` is a concurrency key of jobs. Without it the limit is for the whole workspace, and an administrator sets it."""
 
     async def set(self, cap: int, *, key: str | None = None) -> Changed:
-        """At most `cap` at once. Runs that are under way continue."""
-        return await self._write(self._changed, Ask("PUT", "/limits", body=given(key=key, cap=cap)))
+        """Allow at most `cap` runs at a time. Runs under way continue."""
+        return await self._write(
+            self._changed, ApiRequest("PUT", "/limits", body=without_none(key=key, cap=cap))
+        )
 
     async def remove(self, *, key: str | None = None) -> Gone:
-        """Runs that waited for the limit start."""
-        return await self._write(self._gone, Ask("DELETE", "/limits", query={"key": key}))
+        """Remove a limit. Runs that waited for it start."""
+        return await self._write(self._gone, ApiRequest("DELETE", "/limits", query={"key": key}))
 
 
-class AsyncLimits(AsyncLimitWrites[LimitOut, None]):
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(LimitOut), check)
+class AsyncLimitsApi(AsyncLimitWrites[LimitOut, None]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(LimitOut), raise_for_error)
         self.dry_run = AsyncLimitWrites(http, reader(LimitOut), reader(LimitOut), dry_run=True)
 
     async def list(self) -> LimitsOut:
-        return await self._http.ask(LimitsOut, Ask("GET", "/limits"))
+        return await self._http.read(LimitsOut, ApiRequest("GET", "/limits"))

@@ -1,17 +1,14 @@
-"""`client.runs`: the records of what ran and what did not."""
+"""`client.runs`: records of runs and skips."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Unpack
 
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.sse import events_of
-from foliot.sdk.asynchronous.writes import AsyncWrites, Changed
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, each_of, events_of
 from foliot.sdk.keywords import RunFilters
-from foliot.sdk.request import Ask, Ref, given, post
-from foliot.sdk.response import check, read_text, reader
+from foliot.sdk.request import ApiRequest, Ref, post, without_none
+from foliot.sdk.response import parse_json, raise_for_error, reader
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.reports import ExplanationOut
 from foliot.wire.runs import ArtifactsOut, AttemptsOut, LogEndOut, LogLineOut, LogsOut, RunOut
@@ -20,8 +17,8 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 class AsyncRunWrites(AsyncWrites[Changed, None]):
     async def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> Changed:
-        """End it; one that is running is asked to stop, and `force` does not wait for that."""
-        body = given(reason=reason, force=force)
+        """Cancel a run. A running one is stopped by its worker; `force` does not wait for it."""
+        body = without_none(reason=reason, force=force)
         return await self._write(self._changed, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
 
     async def retry(
@@ -32,21 +29,21 @@ class AsyncRunWrites(AsyncWrites[Changed, None]):
         override: bool = False,
         idempotency_key: str | None = None,
     ) -> Changed:
-        """Do a finished run again, as a new run. `input` is laid over what the first was given."""
-        body = given(input=input, override=override)
-        ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
-        return await self._write(self._changed, ask)
+        """Repeat a finished run, as a new run. `input` is merged over its input."""
+        body = without_none(input=input, override=override)
+        request = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
+        return await self._write(self._changed, request)
 
 
-class AsyncRuns(AsyncRunWrites[RunOut]):
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(RunOut), check)
-        self.dry_run = AsyncRunWrites(http, reader(RunDryRunOut), check, dry_run=True)
+class AsyncRunsApi(AsyncRunWrites[RunOut]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(RunOut), raise_for_error)
+        self.dry_run = AsyncRunWrites(http, reader(RunDryRunOut), raise_for_error, dry_run=True)
 
     async def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
-        """One page, newest first. A page may be short, or empty, and still have a next one."""
+        """Return one page, newest first. A page may be short or empty and still have a next one."""
         query = {
             "q": wanted.get("q"),
             "status": wanted.get("status"),
@@ -62,47 +59,55 @@ class AsyncRuns(AsyncRunWrites[RunOut]):
             "limit": limit,
             "cursor": cursor,
         }
-        return await self._http.ask(Page[RunOut], Ask("GET", "/runs", query=query))
+        return await self._http.read(Page[RunOut], ApiRequest("GET", "/runs", query=query))
 
     def each(self, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
-        """All of them, page after page."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
     async def get(self, run_id: Ref) -> RunOut:
-        """With its newest attempts."""
-        return await self._http.ask(RunOut, Ask("GET", "/runs/{run_id}", {"run_id": run_id}))
+        """Return a run with its newest attempts."""
+        return await self._http.read(RunOut, ApiRequest("GET", "/runs/{run_id}", {"run_id": run_id}))
 
     async def attempts(self, run_id: Ref) -> AttemptsOut:
-        """Every try, oldest first."""
-        return await self._http.ask(AttemptsOut, Ask("GET", "/runs/{run_id}/attempts", {"run_id": run_id}))
+        """Return all attempts, oldest first."""
+        return await self._http.read(
+            AttemptsOut, ApiRequest("GET", "/runs/{run_id}/attempts", {"run_id": run_id})
+        )
 
     async def explain(self, run_id: Ref) -> ExplanationOut:
-        """What became of it; of one that waits, what for, and its place in the line."""
-        return await self._http.ask(ExplanationOut, Ask("GET", "/runs/{run_id}/explain", {"run_id": run_id}))
+        """Explain a run; if it waits, why, and its position in line."""
+        return await self._http.read(
+            ExplanationOut, ApiRequest("GET", "/runs/{run_id}/explain", {"run_id": run_id})
+        )
 
     async def artifacts(self, run_id: Ref) -> ArtifactsOut:
-        """The files that it kept, also while it runs."""
-        return await self._http.ask(ArtifactsOut, Ask("GET", "/runs/{run_id}/artifacts", {"run_id": run_id}))
+        """Return the files that it stored, also while it runs."""
+        return await self._http.read(
+            ArtifactsOut, ApiRequest("GET", "/runs/{run_id}/artifacts", {"run_id": run_id})
+        )
 
     async def artifact(self, run_id: Ref, name: str) -> bytes:
-        """The content of one of them."""
+        """Return the content of a file."""
         path = {"run_id": run_id, "artifact_name": name}
-        return await self._http.fetch(Ask("GET", "/runs/{run_id}/artifacts/{artifact_name}", path))
+        return await self._http.download(ApiRequest("GET", "/runs/{run_id}/artifacts/{artifact_name}", path))
 
     async def logs(self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> LogsOut:
-        """One page of what it wrote, from the beginning, or after the line with the number `cursor`."""
+        """Return one page of its log, from the beginning or after line number `cursor`."""
         query = {"follow": False, "limit": limit, "cursor": cursor}
-        return await self._http.ask(LogsOut, Ask("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query))
+        return await self._http.read(
+            LogsOut, ApiRequest("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query)
+        )
 
     async def follow_logs(
         self, run_id: Ref, *, cursor: str | None = None
     ) -> AsyncIterator[LogLineOut | LogEndOut]:
-        """What it wrote and writes, line by line, until it ends: that is the last thing to come."""
+        """Yield its log line by line until it ends; the last item is the end."""
         query = {"follow": True, "limit": None, "cursor": cursor}
-        ask = Ask("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query)
-        async for event in events_of(self._http, ask):
+        request = ApiRequest("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query)
+        async for event in events_of(self._http, request):
             if event.event == "end":
-                yield read_text(LogEndOut, event.data, self._http.url)
+                yield parse_json(LogEndOut, event.data, self._http.url)
                 return
             if event.event == "line":
-                yield read_text(LogLineOut, event.data, self._http.url)
+                yield parse_json(LogLineOut, event.data, self._http.url)

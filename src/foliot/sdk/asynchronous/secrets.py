@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Generic, TypeVar
 
-from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
-from foliot.sdk.request import Ask, Ref, post
-from foliot.sdk.response import Reader, check, reader
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import Reader, raise_for_error, reader
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
@@ -20,7 +18,7 @@ Rotated = TypeVar("Rotated")
 class AsyncSecretWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Rotated]):
     def __init__(
         self,
-        http: AsyncHttp,
+        http: AsyncTransport,
         changed: Reader[Changed],
         gone: Reader[Gone],
         rotated: Reader[Rotated],
@@ -35,30 +33,30 @@ class AsyncSecretWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Rotat
         return await self._write(self._changed, post("/secrets", body=body))
 
     async def replace(self, secret_id: Ref, value: str) -> Changed:
-        """A new value, as its next version; attempts that begin from now on get it."""
-        ask = Ask("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
-        return await self._write(self._changed, ask)
+        """Set a new value, as the next version. Attempts that start from now on get it."""
+        request = ApiRequest("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
+        return await self._write(self._changed, request)
 
     async def give(self, secret_id: Ref, agents: Sequence[Ref]) -> Changed:
-        """Which agents may name it in the jobs that they write."""
+        """Set which agents may use it in their jobs."""
         body = {"agents": [str(each) for each in agents]}
-        ask = Ask("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
-        return await self._write(self._changed, ask)
+        request = ApiRequest("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
+        return await self._write(self._changed, request)
 
     async def delete(self, secret_id: Ref, *, force: bool = False) -> Gone:
-        """Refused while jobs name it, unless `force`; their runs then fail."""
-        ask = Ask("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
-        return await self._write(self._gone, ask)
+        """Delete a secret. Refused while jobs use it, unless `force`; their runs then fail."""
+        request = ApiRequest("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
+        return await self._write(self._gone, request)
 
     async def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> Rotated:
-        """Seal with the present key what older ones have sealed, up to a thousand: repeat while some are left."""
+        """Encrypt up to a thousand secrets of older keys with the present key. Repeat while some are left."""
         body = {"new_key": new_key, "accept_loss": accept_loss}
         return await self._write(self._rotated, post("/master-key/rotate", body=body))
 
 
-class AsyncSecrets(AsyncSecretWrites[SecretOut, None, RotatedOut]):
-    def __init__(self, http: AsyncHttp) -> None:
-        super().__init__(http, reader(SecretOut), check, reader(RotatedOut))
+class AsyncSecretsApi(AsyncSecretWrites[SecretOut, None, RotatedOut]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(SecretOut), raise_for_error, reader(RotatedOut))
         self.dry_run = AsyncSecretWrites(
             http, reader(SecretDryRunOut), reader(SecretDryRunOut), reader(RotationDryRunOut), dry_run=True
         )
@@ -66,19 +64,21 @@ class AsyncSecrets(AsyncSecretWrites[SecretOut, None, RotatedOut]):
     async def list(
         self, *, name: str | None = None, limit: int = PAGE, cursor: str | None = None
     ) -> Page[SecretOut]:
-        """One page, in the order of their names, or the one of this name. Values are in no answer."""
+        """Return one page ordered by name, or the secret with this name. No response contains values."""
         query = {"name": name, "limit": limit, "cursor": cursor}
-        return await self._http.ask(Page[SecretOut], Ask("GET", "/secrets", query=query))
+        return await self._http.read(Page[SecretOut], ApiRequest("GET", "/secrets", query=query))
 
     def each(self) -> AsyncIterator[SecretOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, secret_id: Ref) -> SecretOut:
-        return await self._http.ask(SecretOut, Ask("GET", "/secrets/{secret_id}", {"secret_id": secret_id}))
+        return await self._http.read(
+            SecretOut, ApiRequest("GET", "/secrets/{secret_id}", {"secret_id": secret_id})
+        )
 
     async def set(self, name: str, value: str, *, agents: Sequence[Ref] | None = None) -> SecretOut:
-        """Make it, or put a new value in the place of the one that there is. `agents` may name it in their jobs."""
+        """Create a secret, or set its new value. `agents` may use it in their jobs."""
         found = (await self.list(name=name)).items
         if not found:
             return await self.create(name, value, agents=agents or ())
@@ -86,11 +86,11 @@ class AsyncSecrets(AsyncSecretWrites[SecretOut, None, RotatedOut]):
         return changed if agents is None else await self.give(changed.id, agents)
 
     async def jobs(self, secret_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[SecretUser]:
-        """The jobs that name it."""
+        """Return one page of the jobs that use it."""
         query = {"limit": limit, "cursor": cursor}
-        ask = Ask("GET", "/secrets/{secret_id}/jobs", {"secret_id": secret_id}, query)
-        return await self._http.ask(Page[SecretUser], ask)
+        request = ApiRequest("GET", "/secrets/{secret_id}/jobs", {"secret_id": secret_id}, query)
+        return await self._http.read(Page[SecretUser], request)
 
     async def master_key(self) -> MasterKeyOut:
-        """How the secrets of all workspaces stand with the keys of the server. For system keys."""
-        return await self._http.ask(MasterKeyOut, Ask("GET", "/master-key"))
+        """Return the server's master keys and how many secrets each state has. Only for system keys."""
+        return await self._http.read(MasterKeyOut, ApiRequest("GET", "/master-key"))

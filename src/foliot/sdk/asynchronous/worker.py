@@ -1,13 +1,13 @@
-"""`client.worker`: fetch work and say what came of it, with a key of the scope `worker`. What `foliot host` does, in your own program."""
+"""`client.worker`: claim runs and report their results, with a key of the scope `worker`, as `foliot host` does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.asynchronous.http import AsyncTransport
 from foliot.sdk.job_fields import DurationLike
-from foliot.sdk.request import Ask, Ref, given
+from foliot.sdk.request import ApiRequest, Ref, without_none
 from foliot.wire.worker import (
     ArtifactIn,
     ChunkIn,
@@ -27,10 +27,10 @@ from foliot.wire.worker import (
 Object = Mapping[str, Any]
 
 
-class AsyncWorker:
-    """None of this is sent again by itself: a claim whose answer was lost is given to others when a heartbeat does not name it."""
+class AsyncWorkerApi:
+    """The client repeats none of these: if the response to a claim is lost, the next heartbeat omits the run and it goes to others."""
 
-    def __init__(self, http: AsyncHttp) -> None:
+    def __init__(self, http: AsyncTransport) -> None:
         self._http = http
 
     async def register(
@@ -44,27 +44,27 @@ class AsyncWorker:
         version: str | None = None,
         described: Sequence[TypeTold | Object] | None = None,
     ) -> RegisterOut:
-        """A host, or a worker for queues of the workspace. Within each third of the lease it must be heard of.
+        """Register a host, or a worker for queues of the workspace. Send a heartbeat within each third of the lease.
 
-        `described` says what configs of its types look like, for the server to check them when jobs are written.
+        `described` has the config schemas of its types, so that the server validates jobs when they are written.
         """
         body = {"name": name, "types": list(types), "capacity": capacity}
-        body |= given(queues=queues, host=host, version=version, described=described)
-        return await self._http.ask(RegisterOut, Ask("POST", "/worker/register", body=body))
+        body |= without_none(queues=queues, host=host, version=version, described=described)
+        return await self._http.read(RegisterOut, ApiRequest("POST", "/worker/register", body=body))
 
     async def claim(
         self, worker_id: Ref, types: Sequence[str], permits: int = 1, *, wait: DurationLike | None = None
     ) -> ClaimOut:
-        """Waits for work, 30 seconds at most: the client's timeout must be longer."""
-        body = {"worker_id": worker_id, "types": list(types), "permits": permits} | given(wait=wait)
-        return await self._http.ask(ClaimOut, Ask("POST", "/worker/claim", body=body))
+        """Claim runs; wait up to 30 seconds for one. The client's timeout must be longer."""
+        body = {"worker_id": worker_id, "types": list(types), "permits": permits} | without_none(wait=wait)
+        return await self._http.read(ClaimOut, ApiRequest("POST", "/worker/claim", body=body))
 
     async def heartbeat(
         self, worker_id: Ref, working_on: Sequence[RunHeld | Object] = (), *, draining: bool = False
     ) -> HeartbeatOut:
-        """`working_on` is everything it has, what is still to be reported included."""
+        """Extend the leases. `working_on` lists all runs, including those not yet reported."""
         body = {"worker_id": worker_id, "working_on": list(working_on), "draining": draining}
-        return await self._http.ask(HeartbeatOut, Ask("POST", "/worker/heartbeat", body=body))
+        return await self._http.read(HeartbeatOut, ApiRequest("POST", "/worker/heartbeat", body=body))
 
     async def stops(
         self,
@@ -74,9 +74,11 @@ class AsyncWorker:
         stopping: Sequence[RunHeld | Object] = (),
         wait: DurationLike | None = None,
     ) -> StopsOut:
-        """Waits until something is to be stopped beside `stopping`, 30 seconds at most. A heartbeat says the same, later."""
+        """Wait up to 30 seconds for runs to stop, other than those in `stopping`. A heartbeat returns the same, later."""
         body = {"worker_id": worker_id, "working_on": list(working_on), "stopping": list(stopping)}
-        return await self._http.ask(StopsOut, Ask("POST", "/worker/stops", body=body | given(wait=wait)))
+        return await self._http.read(
+            StopsOut, ApiRequest("POST", "/worker/stops", body=body | without_none(wait=wait))
+        )
 
     async def log(
         self,
@@ -85,19 +87,19 @@ class AsyncWorker:
         *,
         progress: Sequence[ProgressIn | Object] = (),
     ) -> LogTaken:
-        """Lines of runs under way, and how far these are."""
+        """Send log lines and progress of runs under way."""
         body = {"worker_id": worker_id, "chunks": list(chunks), "progress": list(progress)}
-        return await self._http.ask(LogTaken, Ask("POST", "/worker/log", body=body))
+        return await self._http.read(LogTaken, ApiRequest("POST", "/worker/log", body=body))
 
     async def keep(self, artifact: ArtifactIn | Object) -> None:
-        """A file of a run under way, as base64."""
-        await self._http.tell(Ask("POST", "/worker/artifact", body=artifact))
+        """Store a file of a run under way, as base64."""
+        await self._http.call(ApiRequest("POST", "/worker/artifact", body=artifact))
 
     async def report(self, worker_id: Ref, reports: Sequence[ReportItem | Object]) -> ReportOut:
-        """Each is taken or refused by itself; one that was taken before is taken again, and changes nothing."""
+        """Report results. Each is accepted or refused on its own; a repeated report changes nothing."""
         body = {"worker_id": worker_id, "reports": list(reports)}
-        return await self._http.ask(ReportOut, Ask("POST", "/worker/report", body=body))
+        return await self._http.read(ReportOut, ApiRequest("POST", "/worker/report", body=body))
 
     async def leave(self, worker_id: Ref) -> None:
-        """What it still holds goes to others at once."""
-        await self._http.tell(Ask("POST", "/worker/leave", body={"worker_id": worker_id}))
+        """Deregister. Its runs go to others at once."""
+        await self._http.call(ApiRequest("POST", "/worker/leave", body={"worker_id": worker_id}))

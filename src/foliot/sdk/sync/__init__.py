@@ -1,7 +1,5 @@
-"""Jobs as code: what a file or an app wants, against what a server has. `foliot apply` and the sync of apps both stand on this.
+"""Jobs as code: compare the jobs of a file or an app with those of a server. `foliot apply` and app sync share it.
 
-entries.py  one job as it is wanted, complete, with names for ids
-plan.py     what to create, what to change and how, what to leave, what is gone. Pure
-writes.py  what to send for each of them
-result.py   what came of a sync
+entries.py  one wanted job, complete, with names in place of ids
+plan.py     what to create, change, leave and archive; the request bodies; the result
 """

@@ -1,4 +1,4 @@
-"""What is wanted against what is there: what to create, what to change and how, what to leave, what to archive. Pure.
+"""Compare wanted jobs with existing ones: what to create, change, leave and archive. Pure.
 
 Why: docs/decisions/805-jobs-managed-by-code.md
 """
@@ -7,39 +7,39 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
-from foliot.sdk.sync.entries import Entry, definition_of
+from foliot.sdk.sync.entries import FILE_TAG, JobEntry, job_definition
 from foliot.wire.jobs import JobOut
 
-Settle = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-MINE_ALONE = ("anchor", "timezone")  # what the server fills in where a schedule leaves it out
+ResolveSchedule = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+SERVER_FILLED = ("anchor", "timezone")  # fields that the server fills in if a schedule omits them
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     pointer: str
     before: Any
     after: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
-    entry: Entry
+class JobUpdate:
+    entry: JobEntry
     job: JobOut
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     keeps_schedule: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    create: tuple[Entry, ...]  # upstreams before those that depend on them
-    update: tuple[Update, ...]
+class SyncPlan:
+    create: tuple[JobEntry, ...]  # upstream jobs first
+    update: tuple[JobUpdate, ...]
     same: tuple[JobOut, ...]
-    gone: tuple[JobOut, ...]  # made from this file or app once, and no longer in it
+    gone: tuple[JobOut, ...]  # created by this file or app, and no longer in it
     untouched: tuple[JobOut, ...]
 
     @property
@@ -47,36 +47,35 @@ class Plan:
         return not self.create and not self.update
 
 
-def plan(
-    entries: Sequence[Entry],
+def plan_sync(
+    entries: Sequence[JobEntry],
     jobs: Sequence[JobOut],
     names: Mapping[UUID, str],
     calendars: Mapping[UUID, str],
     *,
-    settle: Settle,
+    resolve: ResolveSchedule,
     is_mine: Callable[[JobOut], bool],
-) -> Plan:
-    """`settle` says what a schedule is in full that must be settled; `is_mine` which jobs were made from the same source.
-
-    Raises Invalid for names that mean nothing.
+) -> SyncPlan:
+    """Return the plan. `resolve` completes a schedule that only the server understands; `is_mine` tells which jobs came
+    from the same source. Raise Invalid for unknown names.
     """
     by_name: defaultdict[str, list[JobOut]] = defaultdict(list)
     for job in jobs:
         by_name[job.name].append(job)
     _check_names(entries, by_name, set(calendars.values()) | {str(each) for each in calendars})
-    create: list[Entry] = []
-    update: list[Update] = []
-    same: list[Update] = []
+    create: list[JobEntry] = []
+    update: list[JobUpdate] = []
+    same: list[JobUpdate] = []
     for entry in entries:
         found = by_name.get(entry.name)
         if not found:
             create.append(entry)
             continue
-        changed = _compared(entry, found[0], names, calendars, settle)
+        changed = _compare(entry, found[0], names, calendars, resolve)
         (update if changed.changes else same).append(changed)
     wanted = {entry.name for entry in entries}
     others = [job for job in jobs if job.name not in wanted]
-    return Plan(
+    return SyncPlan(
         tuple(_upstreams_first(create)),
         tuple(update),
         tuple(each.job for each in same),
@@ -85,82 +84,140 @@ def plan(
     )
 
 
-def must_be_settled(schedule: Mapping[str, Any]) -> bool:
-    """Whether only the server knows what it is: words, and cron in the zone of the workspace."""
+def needs_resolving(schedule: Mapping[str, Any]) -> bool:
+    """Whether only the server can complete it: words, and cron in the zone of the workspace."""
     return "words" in schedule or (schedule["kind"] == "cron" and "timezone" not in schedule)
 
 
-def differences(before: Any, after: Any, at: str = "") -> Iterator[Change]:
-    """Leaf by leaf; a list is one value."""
+def differences(before: Any, after: Any, at: str = "") -> Iterator[FieldChange]:
+    """Yield the changed leaves; a list is one value."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             yield from differences(before.get(name), after.get(name), f"{at}/{name}")
     elif before != after:
-        yield Change(at, before, after)
+        yield FieldChange(at, before, after)
 
 
-def _compared(
-    entry: Entry, job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID, str], settle: Settle
-) -> Update:
+def _compare(
+    entry: JobEntry,
+    job: JobOut,
+    names: Mapping[UUID, str],
+    calendars: Mapping[UUID, str],
+    resolve: ResolveSchedule,
+) -> JobUpdate:
     is_now = job.schedule.model_dump(mode="json", exclude={"words"})
     wanted = dict(entry.schedule)
-    if must_be_settled(wanted):
-        settled = dict(settle(wanted))
-        settled.pop("words", None)
-        if "words" in wanted and settled["kind"] == "once":
+    if needs_resolving(wanted):
+        resolved = dict(resolve(wanted))
+        resolved.pop("words", None)
+        if "words" in wanted and resolved["kind"] == "once":
             raise Invalid(
-                f'"{entry.name}" /schedule: these words mean another time on each day.',
+                f'"{entry.name}" /schedule: these words mean a different time every day.',
                 code="invalid",
-                hint='In code a single time is written {"kind": "once", "at": "2027-01-02T18:00:00Z"}.',
+                hint='Write a single time as {"kind": "once", "at": "2027-01-02T18:00:00Z"}.',
             )
-        settled.pop("anchor", None)
-        if settled["kind"] == "interval":
-            settled.pop("timezone", None)
-        wanted = settled
-    for name in MINE_ALONE:
+        resolved.pop("anchor", None)
+        if resolved["kind"] == "interval":
+            resolved.pop("timezone", None)
+        wanted = resolved
+    for name in SERVER_FILLED:
         if name not in wanted and name in is_now and wanted["kind"] == is_now["kind"]:
             wanted[name] = is_now[name]
     of_schedule = tuple(differences(is_now, wanted, "/schedule"))
-    of_others = differences(definition_of(job, names, calendars), dict(entry.wanted))
-    return Update(entry, job, (*of_schedule, *of_others), keeps_schedule=not of_schedule)
+    of_others = differences(job_definition(job, names, calendars), dict(entry.wanted))
+    return JobUpdate(entry, job, (*of_schedule, *of_others), keeps_schedule=not of_schedule)
 
 
 def _check_names(
-    entries: Sequence[Entry], by_name: Mapping[str, Sequence[JobOut]], calendars: set[str]
+    entries: Sequence[JobEntry], by_name: Mapping[str, Sequence[JobOut]], calendars: set[str]
 ) -> None:
     known = {entry.name for entry in entries}
     ids = {str(job.id) for several in by_name.values() for job in several}
     problems = []
     for entry in entries:
         if len(by_name.get(entry.name, ())) > 1:
-            problems.append(f'"{entry.name}" is the name of several jobs there: rename all but one.')
+            problems.append(f'"{entry.name}" is the name of several jobs on the server: rename all but one.')
         problems += [
-            f'"{entry.name}" /depends_on: there is no single job called "{each}".'
+            f'"{entry.name}" /depends_on: no unique job "{each}".'
             for each in entry.upstreams
             if each not in known and each not in ids and len(by_name.get(each, ())) != 1
         ]
         problems += [
-            f'"{entry.name}" /calendars: there is no calendar called "{each}".'
+            f'"{entry.name}" /calendars: calendar not found: "{each}".'
             for each in entry.wanted["calendars"]
             if each not in calendars
         ]
     if problems:
-        raise Invalid("This does not fit what is there.", code="invalid", hint="\n  ".join(problems))
+        raise Invalid("The jobs do not match the server.", code="invalid", hint="\n  ".join(problems))
 
 
-def _upstreams_first(entries: Iterable[Entry]) -> list[Entry]:
-    """An upstream must exist before a job can depend on it; a circle is refused."""
+def _upstreams_first(entries: Iterable[JobEntry]) -> list[JobEntry]:
+    """Order jobs so that an upstream exists before a job depends on it. Raise Invalid for a cycle."""
     waiting = {entry.name: entry for entry in entries}
-    ordered: list[Entry] = []
+    ordered: list[JobEntry] = []
     while waiting:
         free = [entry for entry in waiting.values() if not any(each in waiting for each in entry.upstreams)]
         if not free:
             raise Invalid(
-                f"These jobs wait for each other: {', '.join(waiting)}.",
+                f"These jobs depend on each other: {', '.join(waiting)}.",
                 code="invalid",
-                hint="Break the circle.",
+                hint="Remove one of the dependencies.",
             )
         for entry in free:
             ordered.append(entry)
             del waiting[entry.name]
     return ordered
+
+
+class JobWriter:
+    """Builds request bodies, with names turned back into ids. `remember` adds jobs created on the way."""
+
+    def __init__(self, names: Mapping[UUID, str], calendars: Mapping[UUID, str]) -> None:
+        self._ids = {name: job_id for job_id, name in names.items()}
+        self._calendars = {name: calendar_id for calendar_id, name in calendars.items()}
+
+    def remember(self, entry: JobEntry, job_id: UUID) -> None:
+        self._ids[entry.name] = job_id
+
+    def create_body(self, entry: JobEntry, marks: Iterable[str] = ()) -> dict[str, Any]:
+        job = self._body(entry, entry.schedule)
+        return {**job, "tags": [*job["tags"], *marks], "enabled": entry.enabled}
+
+    def replace_body(self, update: JobUpdate) -> dict[str, Any]:
+        kept = update.job.schedule.model_dump(mode="json")
+        job = self._body(update.entry, kept if update.keeps_schedule else update.entry.schedule)
+        marks = [tag for tag in update.job.tags if tag.startswith(FILE_TAG)]
+        return {**job, "tags": [*job["tags"], *marks]}
+
+    def _body(self, entry: JobEntry, schedule: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = entry.wanted
+        edges = [
+            {**edge, "job": str(self._ids.get(edge["job"], edge["job"]))} for edge in wanted["depends_on"]
+        ]
+        calendars = [str(self._calendars.get(each, each)) for each in wanted["calendars"]]
+        return {**wanted, "depends_on": edges, "calendars": calendars, "schedule": dict(schedule)}
+
+
+def unique_names(jobs: Iterable[JobOut]) -> dict[UUID, str]:
+    """Return the names that belong to one job only, by id."""
+    by_name: dict[str, list[UUID]] = {}
+    for job in jobs:
+        by_name.setdefault(job.name, []).append(job.id)
+    return {ids[0]: name for name, ids in by_name.items() if len(ids) == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """Names of jobs. `gone` exist on the server but no longer in the code; `refused` maps names to reasons."""
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def checked(self) -> SyncResult:
+        if self.refused:
+            lines = "\n  ".join(f"{name}: {why}" for name, why in self.refused.items())
+            raise Invalid("The server refused some jobs of the app.", code="invalid", hint=lines)
+        return self

@@ -1,2 +1,2 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""The parts of the client that wait. Written once, in `asynchronous`; its twin is `synchronous`."""
+"""The part of the client that does I/O. `synchronous` is generated from it."""

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foliot.sdk.request import Ask, Ref, post
-from foliot.sdk.response import check, reader
-from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.writes import Changed, Gone, Writes
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import raise_for_error, reader
+from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.dry_run import CalendarDryRunOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
@@ -21,42 +19,44 @@ class CalendarWrites(Writes[Changed, Gone]):
         return self._write(self._changed, post("/calendars", body=calendar))
 
     def replace(self, calendar_id: Ref, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
-        """Put another in its place; the jobs that use it are planned anew at once."""
-        ask = Ask("PUT", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=calendar)
-        return self._write(self._changed, ask)
+        """Replace a calendar. The jobs that use it are planned anew at once."""
+        request = ApiRequest("PUT", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=calendar)
+        return self._write(self._changed, request)
 
     def change(self, calendar_id: Ref, **fields: Any) -> Changed:
-        """Change the fields that are named; `rules` is one field."""
-        ask = Ask("PATCH", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=fields)
-        return self._write(self._changed, ask)
+        """Change the given fields; `rules` is one field."""
+        request = ApiRequest("PATCH", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=fields)
+        return self._write(self._changed, request)
 
     def delete(self, calendar_id: Ref, *, force: bool = False) -> Gone:
-        """Refused while jobs use it, unless `force` takes it out of them."""
-        ask = Ask("DELETE", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, {"force": force})
-        return self._write(self._gone, ask)
+        """Delete a calendar. Refused while jobs use it, unless `force` removes it from them."""
+        request = ApiRequest(
+            "DELETE", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, {"force": force}
+        )
+        return self._write(self._gone, request)
 
 
-class Calendars(CalendarWrites[CalendarOut, None]):
-    def __init__(self, http: Http) -> None:
-        super().__init__(http, reader(CalendarOut), check)
+class CalendarsApi(CalendarWrites[CalendarOut, None]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(CalendarOut), raise_for_error)
         preview = reader(CalendarDryRunOut)
         self.dry_run = CalendarWrites(http, preview, preview, dry_run=True)
 
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarOut]:
-        """One page, in the order of their names."""
+        """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return self._http.ask(Page[CalendarOut], Ask("GET", "/calendars", query=query))
+        return self._http.read(Page[CalendarOut], ApiRequest("GET", "/calendars", query=query))
 
     def each(self) -> Iterator[CalendarOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, calendar_id: Ref) -> CalendarOut:
-        ask = Ask("GET", "/calendars/{calendar_id}", {"calendar_id": calendar_id})
-        return self._http.ask(CalendarOut, ask)
+        request = ApiRequest("GET", "/calendars/{calendar_id}", {"calendar_id": calendar_id})
+        return self._http.read(CalendarOut, request)
 
     def jobs(self, calendar_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarUser]:
-        """The jobs that use it."""
+        """Return one page of the jobs that use it."""
         query = {"limit": limit, "cursor": cursor}
-        ask = Ask("GET", "/calendars/{calendar_id}/jobs", {"calendar_id": calendar_id}, query)
-        return self._http.ask(Page[CalendarUser], ask)
+        request = ApiRequest("GET", "/calendars/{calendar_id}/jobs", {"calendar_id": calendar_id}, query)
+        return self._http.read(Page[CalendarUser], request)

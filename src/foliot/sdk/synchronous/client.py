@@ -1,5 +1,5 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""The client itself: what there is to ask, in groups."""
+"""The client: calls in groups by noun, and calls about the whole workspace."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.connection import find
+from foliot.sdk.connection import resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
-from foliot.sdk.request import Ask, Ref, post
-from foliot.sdk.response import read_text
-from foliot.sdk.synchronous.calendars import Calendars
-from foliot.sdk.synchronous.freezes import Freezes
-from foliot.sdk.synchronous.hosts import Hosts
-from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
-from foliot.sdk.synchronous.jobs import Jobs
-from foliot.sdk.synchronous.limits import Limits
-from foliot.sdk.synchronous.rooms import Rooms
-from foliot.sdk.synchronous.runs import Runs
-from foliot.sdk.synchronous.secrets import Secrets
-from foliot.sdk.synchronous.sse import events_of
-from foliot.sdk.synchronous.worker import Worker
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import parse_json
+from foliot.sdk.synchronous.calendars import CalendarsApi
+from foliot.sdk.synchronous.freezes import FreezesApi
+from foliot.sdk.synchronous.hosts import HostsApi
+from foliot.sdk.synchronous.http import Transport, events_of
+from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
+from foliot.sdk.synchronous.jobs import JobsApi
+from foliot.sdk.synchronous.limits import LimitsApi
+from foliot.sdk.synchronous.rooms import RoomsApi
+from foliot.sdk.synchronous.runs import RunsApi
+from foliot.sdk.synchronous.secrets import SecretsApi
+from foliot.sdk.synchronous.worker import WorkerApi
 from foliot.wire.audit import AuditOut, EventOut
 from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
@@ -34,10 +33,11 @@ from foliot.wire.shape import PAGE, Page
 
 
 class Client:
-    """Foliot over HTTP. Nothing is sent before the first call; a `with` block or `close` ends its connections.
+    """Foliot over HTTP. It connects on the first call; a `with` block or `close` ends its connections.
 
     `url` and `key` default to FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the server of the current folder.
-    `workspace` is for system keys alone. `ca` is a file of certificates to trust in the place of the machine's own. `timeout` is in seconds, for each try; `retries` are made only where a repeat is safe.
+    `workspace` is only for system keys. `ca` is a file of certificates to trust instead of the machine's. `timeout` is in
+    seconds, for each attempt. The client retries only requests that are safe to repeat.
     """
 
     def __init__(
@@ -50,28 +50,28 @@ class Client:
         timeout: float = 30.0,
         retries: int = 3,
     ) -> None:
-        place = find(url, key, None if ca is None else Path(ca))
-        self.url = place.url
-        self._http = Http(place, workspace=workspace, timeout=timeout, retries=retries)
-        self.jobs = Jobs(self._http)
-        self.runs = Runs(self._http)
-        self.calendars = Calendars(self._http)
-        self.freezes = Freezes(self._http)
-        self.limits = Limits(self._http)
-        self.rooms = Rooms(self._http)
-        self.keys = Keys(self._http)
-        self.members = Members(self._http)
-        self.workspaces = Workspaces(self._http)
-        self.secrets = Secrets(self._http)
-        self.hosts = Hosts(self._http)
-        self.worker = Worker(self._http)
+        connection = resolve_connection(url, key, None if ca is None else Path(ca))
+        self.url = connection.url
+        self._http = Transport(connection, workspace=workspace, timeout=timeout, retries=retries)
+        self.jobs = JobsApi(self._http)
+        self.runs = RunsApi(self._http)
+        self.calendars = CalendarsApi(self._http)
+        self.freezes = FreezesApi(self._http)
+        self.limits = LimitsApi(self._http)
+        self.rooms = RoomsApi(self._http)
+        self.keys = KeysApi(self._http)
+        self.members = MembersApi(self._http)
+        self.workspaces = WorkspacesApi(self._http)
+        self.secrets = SecretsApi(self._http)
+        self.hosts = HostsApi(self._http)
+        self.worker = WorkerApi(self._http)
 
     def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
     ) -> PreviewOut:
-        """What a schedule means and when it fires. Nothing is kept."""
+        """Return a schedule in words and its next times. Nothing is stored."""
         query = {"n": n, "after": after}
-        return self._http.ask(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
+        return self._http.read(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
 
     def agenda(
         self,
@@ -82,17 +82,17 @@ class Client:
         queue: str | None = None,
         tag: str | None = None,
     ) -> AgendaOut:
-        """What is planned, in the order it starts: for a day from now on where nothing is said."""
+        """Return planned runs in the order they start. Default: the next day."""
         query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
-        return self._http.ask(AgendaOut, Ask("GET", "/agenda", query=query))
+        return self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
     def stats(self, *, days: int | None = None) -> StatsOut:
-        """How the workspace stands, and how runs went by day."""
-        return self._http.ask(StatsOut, Ask("GET", "/stats", query={"days": days}))
+        """Return the state of the workspace and its run counts by day."""
+        return self._http.read(StatsOut, ApiRequest("GET", "/stats", query={"days": days}))
 
     def me(self) -> MeOut:
-        """Who asks, with which key, in which workspace."""
-        return self._http.ask(MeOut, Ask("GET", "/me"))
+        """Return the caller, its key and its workspace."""
+        return self._http.read(MeOut, ApiRequest("GET", "/me"))
 
     def audit(
         self,
@@ -106,7 +106,7 @@ class Client:
         limit: int = PAGE,
         cursor: str | None = None,
     ) -> Page[AuditOut]:
-        """Who did what, newest first, with what was there before and after."""
+        """Return one page of changes, newest first, with the values before and after."""
         query = {
             "actor": actor,
             "action": action,
@@ -117,37 +117,37 @@ class Client:
             "limit": limit,
             "cursor": cursor,
         }
-        return self._http.ask(Page[AuditOut], Ask("GET", "/audit", query=query))
+        return self._http.read(Page[AuditOut], ApiRequest("GET", "/audit", query=query))
 
     def events(
         self, *, types: str | None = None, job: Ref | None = None, last_event_id: str | None = None
     ) -> Iterator[EventOut]:
-        """What happens, as it happens, without end. `types` such as "run.failed,freeze".
+        """Yield events as they happen, without end. `types` such as "run.failed,freeze".
 
-        Where the connection breaks it goes on behind the last that came.
+        After a broken connection it resumes after the last event.
         """
         query = {"types": types, "job": job}
-        for event in events_of(self._http, Ask("GET", "/events", query=query), last_event_id):
+        for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
-                yield read_text(EventOut, event.data, self.url)
+                yield parse_json(EventOut, event.data, self.url)
 
     def workers(self) -> WorkersOut:
-        """Those that serve this workspace: the living first, then those lost within the last day."""
-        return self._http.ask(WorkersOut, Ask("GET", "/workers"))
+        """Return the workers of this workspace: those alive first, then those lost within the last day."""
+        return self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
 
     def queues(self) -> QueuesOut:
-        """Every queue that a job names or a worker serves, with what stands in it."""
-        return self._http.ask(QueuesOut, Ask("GET", "/queues"))
+        """Return every queue that a job names or a worker serves, with its run counts."""
+        return self._http.read(QueuesOut, ApiRequest("GET", "/queues"))
 
     def job_types(self) -> JobTypesOut:
-        """What `type` of a job may be."""
-        return self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
+        """Return the types that a job may have."""
+        return self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
 
     def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
-        """Off, planned times of its jobs in this workspace are skipped; administrators."""
+        """Enable or disable a job type in this workspace. While disabled, its planned times are skipped. For administrators."""
         body = {"enabled": enabled, "reason": reason}
-        ask = Ask("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
-        return self._http.ask(JobTypeOut, ask)
+        request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        return self._http.read(JobTypeOut, request)
 
     def close(self) -> None:
         self._http.close()

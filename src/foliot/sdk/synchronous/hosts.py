@@ -6,44 +6,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foliot.sdk.request import Ask, Ref, given, post
-from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.request import ApiRequest, Ref, post, without_none
+from foliot.sdk.synchronous.http import Transport, each_of
 from foliot.wire.fleet import HostOut, InstanceOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
-class Hosts:
-    def __init__(self, http: Http) -> None:
+class HostsApi:
+    def __init__(self, http: Transport) -> None:
         self._http = http
 
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[HostOut]:
-        """One page, in the order of their names."""
+        """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return self._http.ask(Page[HostOut], Ask("GET", "/hosts", query=query))
+        return self._http.read(Page[HostOut], ApiRequest("GET", "/hosts", query=query))
 
     def each(self) -> Iterator[HostOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, host_id: Ref) -> HostOut:
-        return self._http.ask(HostOut, Ask("GET", "/hosts/{host_id}", {"host_id": host_id}))
+        return self._http.read(HostOut, ApiRequest("GET", "/hosts/{host_id}", {"host_id": host_id}))
 
     def change(self, host_id: Ref, **fields: Any) -> HostOut:
-        """Labels, max_mutations, max_reads: those that are named."""
-        ask = Ask("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields)
-        return self._http.ask(HostOut, ask)
+        """Change labels, max_mutations or max_reads."""
+        request = ApiRequest("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields)
+        return self._http.read(HostOut, request)
 
     def delete(self, host_id: Ref, *, force: bool = False) -> None:
-        """Refused while it is online, and while jobs must run there, unless `force` leaves them to wait."""
-        self._http.tell(Ask("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force}))
+        """Delete a host. Refused while it is online or jobs are bound to it, unless `force`; their runs then wait."""
+        self._http.call(ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force}))
 
     def add_instance(
         self, host_id: Ref, name: str, *, labels: Mapping[str, str] | None = None
     ) -> InstanceOut:
-        body = {"name": name} | given(labels=labels)
-        ask = post("/hosts/{host_id}/instances", {"host_id": host_id}, body=body)
-        return self._http.ask(InstanceOut, ask)
+        body = {"name": name} | without_none(labels=labels)
+        request = post("/hosts/{host_id}/instances", {"host_id": host_id}, body=body)
+        return self._http.read(InstanceOut, request)
 
     def change_instance(
         self,
@@ -53,13 +52,15 @@ class Hosts:
         to: Ref | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> InstanceOut:
-        """Other labels, or to another host: the runs that wait for it go along."""
+        """Change its labels, or move it to another host with the runs that wait for it."""
         ids = {"host_id": host_id, "instance_id": instance_id}
-        body = given(host_id=to, labels=labels)
-        ask = Ask("PATCH", "/hosts/{host_id}/instances/{instance_id}", ids, body=body)
-        return self._http.ask(InstanceOut, ask)
+        body = without_none(host_id=to, labels=labels)
+        request = ApiRequest("PATCH", "/hosts/{host_id}/instances/{instance_id}", ids, body=body)
+        return self._http.read(InstanceOut, request)
 
     def remove_instance(self, host_id: Ref, instance_id: Ref, *, force: bool = False) -> None:
-        """Refused while jobs are bound to it, unless `force` leaves them to wait."""
+        """Remove an instance. Refused while jobs are bound to it, unless `force`; their runs then wait."""
         ids = {"host_id": host_id, "instance_id": instance_id}
-        self._http.tell(Ask("DELETE", "/hosts/{host_id}/instances/{instance_id}", ids, {"force": force}))
+        self._http.call(
+            ApiRequest("DELETE", "/hosts/{host_id}/instances/{instance_id}", ids, {"force": force})
+        )

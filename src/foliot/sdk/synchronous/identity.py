@@ -1,5 +1,5 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""`client.keys`, `client.members` and `client.workspaces`: who may do what, and where."""
+"""`client.keys`, `client.members` and `client.workspaces`: principals, their permissions and their workspaces."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from foliot.sdk.request import Ask, Ref, given, post
-from foliot.sdk.response import Reader, check, reader
-from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.writes import Changed, Gone, Writes
+from foliot.sdk.request import ApiRequest, Ref, post, without_none
+from foliot.sdk.response import Reader, raise_for_error, reader
+from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.identity import (
     KeyOut,
@@ -33,7 +31,7 @@ Revoked = TypeVar("Revoked")
 class KeyWrites(Writes[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
     def __init__(
         self,
-        http: Http,
+        http: Transport,
         changed: Reader[Changed],
         gone: Reader[Gone],
         made: Reader[Made],
@@ -52,29 +50,31 @@ class KeyWrites(Writes[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
         scopes: Sequence[Scope] | None = None,
         expires_at: datetime | str | None = None,
     ) -> Made:
-        """For yourself, or for a member. Its `secret` is in this answer and nowhere else."""
-        body = given(name=name, principal=principal, scopes=scopes, expires_at=expires_at)
+        """Create a key for yourself or for a member. Only this response contains its `secret`."""
+        body = without_none(name=name, principal=principal, scopes=scopes, expires_at=expires_at)
         return self._write(self._made, post("/keys", body=body))
 
     def change(self, key_id: Ref, **fields: Any) -> Changed:
-        """Another name, an earlier end, fewer scopes: a key is only ever narrowed."""
-        return self._write(self._changed, Ask("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields))
+        """Change the name, an earlier expiry, or fewer scopes: a key can only be narrowed."""
+        return self._write(
+            self._changed, ApiRequest("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields)
+        )
 
     def revoke(self, key_id: Ref, *, made_too: bool = False) -> Revoked:
-        """For good, everywhere within five seconds. Keys that it made go on, unless `made_too` ends them with it."""
+        """Revoke a key permanently, everywhere within five seconds. With `made_too`, also every key made with it."""
         query = {"made_too": made_too}
-        ask = post("/keys/{key_id}/revoke", {"key_id": key_id}, query=query)
-        return self._write(self._revoked, ask)
+        request = post("/keys/{key_id}/revoke", {"key_id": key_id}, query=query)
+        return self._write(self._revoked, request)
 
     def delete(self, key_id: Ref, *, made_too: bool = False) -> Gone:
-        """The same as revoke."""
+        """Do the same as `revoke`."""
         query = {"made_too": made_too}
-        return self._write(self._gone, Ask("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
+        return self._write(self._gone, ApiRequest("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
 
 
-class Keys(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
-    def __init__(self, http: Http) -> None:
-        super().__init__(http, reader(KeyOut), check, reader(MadeKeyOut), reader(RevokedKeyOut))
+class KeysApi(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(KeyOut), raise_for_error, reader(MadeKeyOut), reader(RevokedKeyOut))
         preview = reader(KeyDryRunOut)
         self.dry_run = KeyWrites(http, preview, preview, preview, preview, dry_run=True)
 
@@ -86,40 +86,40 @@ class Keys(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
         limit: int = PAGE,
         cursor: str | None = None,
     ) -> Page[KeyOut]:
-        """Your own; for an administrator, all of the workspace. Newest first."""
+        """Return one page of your own keys, or for an administrator of all keys, newest first."""
         query = {"principal": principal, "revoked": revoked, "limit": limit, "cursor": cursor}
-        return self._http.ask(Page[KeyOut], Ask("GET", "/keys", query=query))
+        return self._http.read(Page[KeyOut], ApiRequest("GET", "/keys", query=query))
 
     def each(self, *, principal: Ref | None = None, revoked: bool | None = None) -> Iterator[KeyOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(
             lambda cursor: self.list(principal=principal, revoked=revoked, limit=LONGEST_PAGE, cursor=cursor)
         )
 
     def get(self, key_id: Ref) -> KeyOut:
-        return self._http.ask(KeyOut, Ask("GET", "/keys/{key_id}", {"key_id": key_id}))
+        return self._http.read(KeyOut, ApiRequest("GET", "/keys/{key_id}", {"key_id": key_id}))
 
 
 class MemberWrites(Writes[Changed, Gone]):
     def create(self, name: str, *, kind: MemberKind, role: Role, email: str | None = None) -> Changed:
-        """A new principal of the workspace. It comes in with a key of its own."""
+        """Add a principal to the workspace. Create a key for it with `client.keys.create`."""
         return self._write(
-            self._changed, post("/members", body=given(name=name, kind=kind, role=role, email=email))
+            self._changed, post("/members", body=without_none(name=name, kind=kind, role=role, email=email))
         )
 
     def change(self, member_id: Ref, **fields: Any) -> Changed:
-        """Name, email, role, active."""
-        ask = Ask("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
-        return self._write(self._changed, ask)
+        """Change name, email, role or active."""
+        request = ApiRequest("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
+        return self._write(self._changed, request)
 
     def delete(self, member_id: Ref) -> Gone:
-        """Deactivate it and revoke its keys."""
-        return self._write(self._gone, Ask("DELETE", "/members/{member_id}", {"member_id": member_id}))
+        """Deactivate a member and revoke its keys."""
+        return self._write(self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}))
 
 
-class Members(MemberWrites[MemberOut, None]):
-    def __init__(self, http: Http) -> None:
-        super().__init__(http, reader(MemberOut), check)
+class MembersApi(MemberWrites[MemberOut, None]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(MemberOut), raise_for_error)
         preview = reader(MemberDryRunOut)
         self.dry_run = MemberWrites(http, preview, preview, dry_run=True)
 
@@ -131,17 +131,17 @@ class Members(MemberWrites[MemberOut, None]):
         limit: int = PAGE,
         cursor: str | None = None,
     ) -> Page[MemberOut]:
-        """One page, newest first."""
+        """Return one page, newest first."""
         query = {"kind": kind, "active": active, "limit": limit, "cursor": cursor}
-        return self._http.ask(Page[MemberOut], Ask("GET", "/members", query=query))
+        return self._http.read(Page[MemberOut], ApiRequest("GET", "/members", query=query))
 
     def each(self, *, kind: MemberKind | None = None, active: bool | None = None) -> Iterator[MemberOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(kind=kind, active=active, limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, member_id: Ref) -> MemberOut:
-        ask = Ask("GET", "/members/{member_id}", {"member_id": member_id})
-        return self._http.ask(MemberOut, ask)
+        request = ApiRequest("GET", "/members/{member_id}", {"member_id": member_id})
+        return self._http.read(MemberOut, request)
 
 
 class WorkspaceWrites(Writes[Changed, Gone]):
@@ -153,40 +153,42 @@ class WorkspaceWrites(Writes[Changed, Gone]):
         default_timezone: str | None = None,
         quotas: Quotas | Mapping[str, Any] | None = None,
     ) -> Changed:
-        """An empty workspace."""
-        body = given(slug=slug, name=name, default_timezone=default_timezone, quotas=quotas)
+        """Create an empty workspace."""
+        body = without_none(slug=slug, name=name, default_timezone=default_timezone, quotas=quotas)
         return self._write(self._changed, post("/workspaces", body=body))
 
     def change(self, workspace: Ref, **fields: Any) -> Changed:
-        """Name, default_timezone, quotas."""
-        ask = Ask("PATCH", "/workspaces/{workspace}", {"workspace": workspace}, body=fields)
-        return self._write(self._changed, ask)
+        """Change name, default_timezone or quotas."""
+        request = ApiRequest("PATCH", "/workspaces/{workspace}", {"workspace": workspace}, body=fields)
+        return self._write(self._changed, request)
 
     def delete(self, workspace: Ref) -> Gone:
-        """Put it away: its keys end, its jobs are archived, its runs are cancelled."""
-        return self._write(self._gone, Ask("DELETE", "/workspaces/{workspace}", {"workspace": workspace}))
+        """Archive a workspace: revoke its keys, archive its jobs, cancel its runs."""
+        return self._write(
+            self._gone, ApiRequest("DELETE", "/workspaces/{workspace}", {"workspace": workspace})
+        )
 
 
-class Workspaces(WorkspaceWrites[WorkspaceOut, None]):
-    """For system keys."""
+class WorkspacesApi(WorkspaceWrites[WorkspaceOut, None]):
+    """Workspaces of the installation; only for system keys."""
 
-    def __init__(self, http: Http) -> None:
-        super().__init__(http, reader(WorkspaceOut), check)
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(WorkspaceOut), raise_for_error)
         preview = reader(WorkspaceDryRunOut)
         self.dry_run = WorkspaceWrites(http, preview, preview, dry_run=True)
 
     def list(
         self, *, archived: bool = False, limit: int = PAGE, cursor: str | None = None
     ) -> Page[WorkspaceOut]:
-        """One page, in the order of their slugs."""
+        """Return one page, ordered by slug."""
         query = {"archived": archived, "limit": limit, "cursor": cursor}
-        return self._http.ask(Page[WorkspaceOut], Ask("GET", "/workspaces", query=query))
+        return self._http.read(Page[WorkspaceOut], ApiRequest("GET", "/workspaces", query=query))
 
     def each(self, *, archived: bool = False) -> Iterator[WorkspaceOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(archived=archived, limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, workspace: Ref) -> WorkspaceOut:
-        """By its slug or id."""
-        ask = Ask("GET", "/workspaces/{workspace}", {"workspace": workspace})
-        return self._http.ask(WorkspaceOut, ask)
+        """Return a workspace by slug or id."""
+        request = ApiRequest("GET", "/workspaces/{workspace}", {"workspace": workspace})
+        return self._http.read(WorkspaceOut, request)

@@ -1,23 +1,75 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""`client.jobs`: define jobs. `job_actions.py` operates them, `job_records.py` reads their history."""
+"""`client.jobs`: define jobs and read their history. `job_actions.py` controls them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Unpack, overload
 
-from foliot.sdk.keywords import JobFilters, JobKeywords, job_body
-from foliot.sdk.request import Ask, Ref, given, post, seen
-from foliot.sdk.response import check, reader
-from foliot.sdk.synchronous.http import Http
+from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
+from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
+from foliot.sdk.response import raise_for_error, reader
+from foliot.sdk.synchronous.http import Changed, Gone, Transport, each_of
 from foliot.sdk.synchronous.job_actions import JobActions, Ran
-from foliot.sdk.synchronous.job_records import JobRecords
-from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.writes import Changed, Gone
 from foliot.wire.dry_run import DryRunOut, RunDryRunOut
-from foliot.wire.jobs import JobIn, JobOut
+from foliot.wire.jobs import JobIn, JobOut, RevisionOut
+from foliot.wire.reports import ExplanationOut, JobStatsOut
 from foliot.wire.runs import RunOut
+from foliot.wire.schedules import TimesOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
+
+
+class JobRecords:
+    _http: Transport
+
+    def revisions(self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[RevisionOut]:
+        """Return one page of its revisions, newest first, with what each changed."""
+        query = {"limit": limit, "cursor": cursor}
+        return self._http.read(
+            Page[RevisionOut], ApiRequest("GET", "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
+        )
+
+    def next(self, job_id: Ref, n: int = 5) -> TimesOut:
+        """Return its next planned times."""
+        request = ApiRequest("GET", "/jobs/{job_id}/next", {"job_id": job_id}, {"n": n})
+        return self._http.read(TimesOut, request)
+
+    def explain(self, job_id: Ref, *, at: datetime | str | None = None) -> ExplanationOut:
+        """Explain why it ran, did not run or will not run at an instant. Default: its last planned time."""
+        request = ApiRequest("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
+        return self._http.read(ExplanationOut, request)
+
+    def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
+        """Return its run counts by day and in total, and the durations of the newest runs."""
+        request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
+        return self._http.read(JobStatsOut, request)
+
+    def runs(
+        self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
+    ) -> Page[RunOut]:
+        """Return one page of the records of its planned times, newest first."""
+        query = {
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "trigger": wanted.get("trigger"),
+            "skip_reason": wanted.get("skip_reason"),
+            "job": wanted.get("job"),
+            "worker": wanted.get("worker"),
+            "queue": wanted.get("queue"),
+            "type": wanted.get("type"),
+            "tag": wanted.get("tag"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "limit": limit,
+            "cursor": cursor,
+        }
+        request = ApiRequest("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
+        return self._http.read(Page[RunOut], request)
+
+    def each_run(self, job_id: Ref, **wanted: Unpack[RunFilters]) -> Iterator[RunOut]:
+        """Yield its whole history, newest first."""
+        return each_of(lambda cursor: self.runs(job_id, limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
 
 class JobWrites(JobActions[Changed, Gone, Ran]):
@@ -35,10 +87,10 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         idempotency_key: str | None = None,
         **fields: Any,
     ) -> Changed:
-        """A job as a shape, as JSON, or in keywords; `schedule` may be words such as "every weekday at 9am".
+        """Create a job from a shape, JSON, or keywords; `schedule` may be words such as "every weekday at 9am".
 
-        Repeated by itself where the answer is lost, and made once: each call has an idempotency key. Give your own to be
-        as safe across restarts of your program.
+        Each call has an idempotency key: if the response is lost, the client repeats it and the job is created once. Pass
+        your own key to be safe across restarts of your program.
         """
         return self._write(self._changed, post("/jobs", body=job_body(job, fields), key=idempotency_key))
 
@@ -51,13 +103,13 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         note: str | None = None,
         force: bool = False,
     ) -> Changed:
-        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history.
+        """Replace the whole definition. `revision`: only if the job still has that one; `note`: why, for the revisions.
 
-        `force`: even if it is managed by code.
+        `force`: even if code manages the job.
         """
         query = {"revision_note": note, "force": force}
-        ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
-        return self._write(self._changed, ask)
+        request = ApiRequest("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, if_match(revision))
+        return self._write(self._changed, request)
 
     def patch(
         self,
@@ -68,10 +120,12 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         note: str | None = None,
         force: bool = False,
     ) -> Changed:
-        """Change what is named; None gives a field its default. `revision`, `note` and `force` as in `replace`."""
+        """Change the given fields; None resets a field to its default. `revision`, `note` and `force` as in `replace`."""
         query = {"revision_note": note, "force": force}
-        ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
-        return self._write(self._changed, ask)
+        request = ApiRequest(
+            "PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, if_match(revision)
+        )
+        return self._write(self._changed, request)
 
     def delete(
         self,
@@ -82,26 +136,27 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         force: bool = False,
         revision: int | None = None,
     ) -> Gone:
-        """Archive it; `purge` removes it with its history. `detach` takes it out of the jobs that depend on it."""
+        """Archive a job; `purge` deletes it with its history. `detach` removes it from jobs that depend on it."""
         query = {"purge": purge, "detach": detach, "force": force}
         return self._write(
-            self._gone, Ask("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, seen(revision))
+            self._gone,
+            ApiRequest("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, if_match(revision)),
         )
 
     def revert(self, job_id: Ref, revision: int, *, note: str | None = None, force: bool = False) -> Changed:
-        """Put an old revision in force again, as a new one."""
-        ask = post(
+        """Revert to an earlier revision, as a new one."""
+        request = post(
             "/jobs/{job_id}/revert",
             {"job_id": job_id},
-            body=given(revision=revision, note=note),
+            body=without_none(revision=revision, note=note),
             query={"force": force},
         )
-        return self._write(self._changed, ask)
+        return self._write(self._changed, request)
 
 
-class Jobs(JobWrites[JobOut, None, RunOut], JobRecords):
-    def __init__(self, http: Http) -> None:
-        super().__init__(http, reader(JobOut), check, reader(RunOut))
+class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(JobOut), raise_for_error, reader(RunOut))
         preview = reader(DryRunOut)
         self.dry_run = JobWrites(http, preview, preview, reader(RunDryRunOut), dry_run=True)
 
@@ -114,9 +169,9 @@ class Jobs(JobWrites[JobOut, None, RunOut], JobRecords):
         cursor: str | None = None,
         **wanted: Unpack[JobFilters],
     ) -> Page[JobOut]:
-        """One page, newest first, or as `sort` says. Archived jobs only when `status` names them.
+        """Return one page, newest first or in the order of `sort`. Archived jobs appear only if `status` names them.
 
-        With `count` it is a CountedPage, which knows how many there are on all pages.
+        With `count` it is a CountedPage with the total of all pages.
         """
         query = {
             "q": wanted.get("q"),
@@ -134,11 +189,11 @@ class Jobs(JobWrites[JobOut, None, RunOut], JobRecords):
             "cursor": cursor,
         }
         shape = CountedPage[JobOut] if count else Page[JobOut]
-        return self._http.ask(shape, Ask("GET", "/jobs", query=query))
+        return self._http.read(shape, ApiRequest("GET", "/jobs", query=query))
 
     def each(self, *, sort: str | None = None, **wanted: Unpack[JobFilters]) -> Iterator[JobOut]:
-        """All of them, page after page."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(sort=sort, limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
     def get(self, job_id: Ref) -> JobOut:
-        return self._http.ask(JobOut, Ask("GET", "/jobs/{job_id}", {"job_id": job_id}))
+        return self._http.read(JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}))

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
-from foliot.sdk.request import Ask, Ref, post
-from foliot.sdk.response import Reader, check, reader
-from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.writes import Changed, Gone, Writes
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import Reader, raise_for_error, reader
+from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
@@ -21,7 +19,7 @@ Rotated = TypeVar("Rotated")
 class SecretWrites(Writes[Changed, Gone], Generic[Changed, Gone, Rotated]):
     def __init__(
         self,
-        http: Http,
+        http: Transport,
         changed: Reader[Changed],
         gone: Reader[Gone],
         rotated: Reader[Rotated],
@@ -36,30 +34,30 @@ class SecretWrites(Writes[Changed, Gone], Generic[Changed, Gone, Rotated]):
         return self._write(self._changed, post("/secrets", body=body))
 
     def replace(self, secret_id: Ref, value: str) -> Changed:
-        """A new value, as its next version; attempts that begin from now on get it."""
-        ask = Ask("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
-        return self._write(self._changed, ask)
+        """Set a new value, as the next version. Attempts that start from now on get it."""
+        request = ApiRequest("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
+        return self._write(self._changed, request)
 
     def give(self, secret_id: Ref, agents: Sequence[Ref]) -> Changed:
-        """Which agents may name it in the jobs that they write."""
+        """Set which agents may use it in their jobs."""
         body = {"agents": [str(each) for each in agents]}
-        ask = Ask("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
-        return self._write(self._changed, ask)
+        request = ApiRequest("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
+        return self._write(self._changed, request)
 
     def delete(self, secret_id: Ref, *, force: bool = False) -> Gone:
-        """Refused while jobs name it, unless `force`; their runs then fail."""
-        ask = Ask("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
-        return self._write(self._gone, ask)
+        """Delete a secret. Refused while jobs use it, unless `force`; their runs then fail."""
+        request = ApiRequest("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
+        return self._write(self._gone, request)
 
     def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> Rotated:
-        """Seal with the present key what older ones have sealed, up to a thousand: repeat while some are left."""
+        """Encrypt up to a thousand secrets of older keys with the present key. Repeat while some are left."""
         body = {"new_key": new_key, "accept_loss": accept_loss}
         return self._write(self._rotated, post("/master-key/rotate", body=body))
 
 
-class Secrets(SecretWrites[SecretOut, None, RotatedOut]):
-    def __init__(self, http: Http) -> None:
-        super().__init__(http, reader(SecretOut), check, reader(RotatedOut))
+class SecretsApi(SecretWrites[SecretOut, None, RotatedOut]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(SecretOut), raise_for_error, reader(RotatedOut))
         self.dry_run = SecretWrites(
             http, reader(SecretDryRunOut), reader(SecretDryRunOut), reader(RotationDryRunOut), dry_run=True
         )
@@ -67,19 +65,19 @@ class Secrets(SecretWrites[SecretOut, None, RotatedOut]):
     def list(
         self, *, name: str | None = None, limit: int = PAGE, cursor: str | None = None
     ) -> Page[SecretOut]:
-        """One page, in the order of their names, or the one of this name. Values are in no answer."""
+        """Return one page ordered by name, or the secret with this name. No response contains values."""
         query = {"name": name, "limit": limit, "cursor": cursor}
-        return self._http.ask(Page[SecretOut], Ask("GET", "/secrets", query=query))
+        return self._http.read(Page[SecretOut], ApiRequest("GET", "/secrets", query=query))
 
     def each(self) -> Iterator[SecretOut]:
-        """All of them."""
+        """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, secret_id: Ref) -> SecretOut:
-        return self._http.ask(SecretOut, Ask("GET", "/secrets/{secret_id}", {"secret_id": secret_id}))
+        return self._http.read(SecretOut, ApiRequest("GET", "/secrets/{secret_id}", {"secret_id": secret_id}))
 
     def set(self, name: str, value: str, *, agents: Sequence[Ref] | None = None) -> SecretOut:
-        """Make it, or put a new value in the place of the one that there is. `agents` may name it in their jobs."""
+        """Create a secret, or set its new value. `agents` may use it in their jobs."""
         found = (self.list(name=name)).items
         if not found:
             return self.create(name, value, agents=agents or ())
@@ -87,11 +85,11 @@ class Secrets(SecretWrites[SecretOut, None, RotatedOut]):
         return changed if agents is None else self.give(changed.id, agents)
 
     def jobs(self, secret_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[SecretUser]:
-        """The jobs that name it."""
+        """Return one page of the jobs that use it."""
         query = {"limit": limit, "cursor": cursor}
-        ask = Ask("GET", "/secrets/{secret_id}/jobs", {"secret_id": secret_id}, query)
-        return self._http.ask(Page[SecretUser], ask)
+        request = ApiRequest("GET", "/secrets/{secret_id}/jobs", {"secret_id": secret_id}, query)
+        return self._http.read(Page[SecretUser], request)
 
     def master_key(self) -> MasterKeyOut:
-        """How the secrets of all workspaces stand with the keys of the server. For system keys."""
-        return self._http.ask(MasterKeyOut, Ask("GET", "/master-key"))
+        """Return the server's master keys and how many secrets each state has. Only for system keys."""
+        return self._http.read(MasterKeyOut, ApiRequest("GET", "/master-key"))

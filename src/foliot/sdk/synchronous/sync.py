@@ -1,5 +1,5 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""Making the jobs of a server what an app says: read, plan, write. One job that is refused stops no other."""
+"""Update the jobs of a server to match an app: read, plan, write. A refused job does not stop the others."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from foliot.sdk.errors import Conflict, FoliotApiError, Unavailable
-from foliot.sdk.sync.entries import Entry
-from foliot.sdk.sync.plan import Update, must_be_settled, plan
-from foliot.sdk.sync.result import Synced
-from foliot.sdk.sync.writes import Writing, names_of
+from foliot.sdk.sync.entries import JobEntry
+from foliot.sdk.sync.plan import JobUpdate, JobWriter, SyncResult, needs_resolving, plan_sync, unique_names
 from foliot.sdk.synchronous.client import Client
 from foliot.wire.jobs import JobOut
 
 
-class Books(Protocol):
-    """Where the jobs are: behind the API, or, for a worker, right in the database. Refusals are of FoliotApiError."""
+class JobStore(Protocol):
+    """The jobs of a workspace: behind the API, or, for a worker, in the database. Its errors are FoliotApiError."""
 
     def jobs(self) -> list[JobOut]: ...
 
     def calendars(self) -> Mapping[UUID, str]: ...
 
-    def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The schedule in full: what its words mean, in the zone of the workspace where it names none."""
+    def resolve_schedule(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the schedule in full, with words resolved and the zone of the workspace filled in."""
         ...
 
     def create(self, job: Mapping[str, Any]) -> JobOut: ...
@@ -32,7 +30,7 @@ class Books(Protocol):
     def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut: ...
 
 
-class ClientBooks:
+class ApiJobStore:
     def __init__(self, client: Client) -> None:
         self._client = client
 
@@ -42,7 +40,7 @@ class ClientBooks:
     def calendars(self) -> Mapping[UUID, str]:
         return {calendar.id: calendar.name for calendar in self._client.calendars.each()}
 
-    def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+    def resolve_schedule(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         return (self._client.preview(schedule, n=1)).schedule.model_dump(mode="json")
 
     def create(self, job: Mapping[str, Any]) -> JobOut:
@@ -52,96 +50,96 @@ class ClientBooks:
         return self._client.jobs.replace(job.id, wanted, revision=job.revision, note=note, force=True)
 
 
-def sync(books: Books, app: str, entries: Sequence[Entry]) -> Synced:
-    return Sync(books, app).run(entries)
+def sync(store: JobStore, app: str, entries: Sequence[JobEntry]) -> SyncResult:
+    return Sync(store, app).run(entries)
 
 
 class Sync:
-    def __init__(self, books: Books, app: str) -> None:
-        self._books = books
+    def __init__(self, store: JobStore, app: str) -> None:
+        self._store = store
         self._app = app
-        self._settled: dict[str, Mapping[str, Any]] = {}
+        self._resolved: dict[str, Mapping[str, Any]] = {}
         self._refused: dict[str, str] = {}
-        self._met: set[str] = set()
+        self._raced: set[str] = set()
 
-    def run(self, entries: Sequence[Entry]) -> Synced:
-        there = self._books.jobs()
-        names, calendars = names_of(there), self._books.calendars()
-        self._refuse_others(entries, there)
+    def run(self, entries: Sequence[JobEntry]) -> SyncResult:
+        existing = self._store.jobs()
+        names, calendars = unique_names(existing), self._store.calendars()
+        self._refuse_others(entries, existing)
         for entry in entries:
-            self._settle(entry)
-        mine = {job.name for job in there if job.managed_by == self._app}
-        found = plan(
+            self._resolve(entry)
+        mine = {job.name for job in existing if job.managed_by == self._app}
+        found = plan_sync(
             [entry for entry in entries if entry.name not in self._refused],
-            # One that people made is taken over, unless the app has its own of that name.
-            [job for job in there if job.name in mine and job.managed_by == self._app]
-            + [job for job in there if job.name not in mine and not job.managed_by],
+            # A job that people created is adopted, unless the app has its own with that name.
+            [job for job in existing if job.name in mine and job.managed_by == self._app]
+            + [job for job in existing if job.name not in mine and not job.managed_by],
             names,
             calendars,
-            settle=lambda schedule: self._settled[repr(schedule)],
+            resolve=lambda schedule: self._resolved[repr(schedule)],
             is_mine=lambda job: job.managed_by == self._app,
         )
-        writing = Writing(names, calendars)
+        writer = JobWriter(names, calendars)
         for entry in found.create:
-            self._create(entry, writing)
+            self._create(entry, writer)
         for update in found.update:
-            self._replace(update, writing)
-        return Synced(
-            self._taken(entry.name for entry in found.create),
-            self._taken(update.entry.name for update in found.update),
-            self._taken(job.name for job in found.same),
-            self._taken(job.name for job in found.gone),
+            self._replace(update, writer)
+        return SyncResult(
+            self._settled_names(entry.name for entry in found.create),
+            self._settled_names(update.entry.name for update in found.update),
+            self._settled_names(job.name for job in found.same),
+            self._settled_names(job.name for job in found.gone),
             self._refused,
         )
 
-    def _taken(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name not in self._refused and name not in self._met)
+    def _settled_names(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name not in self._refused and name not in self._raced)
 
-    def _refuse_others(self, entries: Sequence[Entry], there: Sequence[JobOut]) -> None:
-        for job in there:
+    def _refuse_others(self, entries: Sequence[JobEntry], existing: Sequence[JobOut]) -> None:
+        for job in existing:
             if job.managed_by not in (None, self._app):
                 self._refused |= {
-                    entry.name: f"a job of this name belongs to the app {job.managed_by}."
+                    entry.name: f"the app {job.managed_by} has a job with this name."
                     for entry in entries
                     if entry.name == job.name
                 }
 
-    def _settle(self, entry: Entry) -> None:
-        if entry.name in self._refused or not must_be_settled(entry.schedule):
+    def _resolve(self, entry: JobEntry) -> None:
+        if entry.name in self._refused or not needs_resolving(entry.schedule):
             return
         try:
-            whole = self._settled[repr(entry.schedule)] = self._books.settle(entry.schedule)
+            whole = self._resolved[repr(entry.schedule)] = self._store.resolve_schedule(entry.schedule)
         except FoliotApiError as error:
             self._refuse(entry, error)
             return
         if whole["kind"] == "once":
-            self._refused[entry.name] = "these words mean another time on each day; name it with at=."
+            self._refused[entry.name] = "these words mean a different time every day; use at= instead."
 
-    def _create(self, entry: Entry, writing: Writing) -> None:
+    def _create(self, entry: JobEntry, writer: JobWriter) -> None:
         if lacking := [each for each in entry.upstreams if each in self._refused]:
             self._refused[entry.name] = f"it depends on {lacking[0]}, which was refused."
             return
         try:
-            writing.created(entry, (self._books.create(writing.creation(entry))).id)
+            writer.remember(entry, (self._store.create(writer.create_body(entry))).id)
         except Conflict as error:
             if error.code != "managed_by_code":
                 self._refuse(entry, error)
                 return
-            self._met.add(entry.name)  # another worker of this app was faster
-            for job in self._books.jobs():
+            self._raced.add(entry.name)  # another worker of this app created it first
+            for job in self._store.jobs():
                 if job.name == entry.name and job.managed_by == self._app:
-                    writing.created(entry, job.id)
+                    writer.remember(entry, job.id)
         except FoliotApiError as error:
             self._refuse(entry, error)
 
-    def _replace(self, update: Update, writing: Writing) -> None:
-        note = f"The code of {self._app} says so."
+    def _replace(self, update: JobUpdate, writer: JobWriter) -> None:
+        note = f"Changed by the code of {self._app}."
         try:
-            self._books.replace(update.job, writing.replacement(update), note)
+            self._store.replace(update.job, writer.replace_body(update), note)
         except FoliotApiError as error:
             self._refuse(update.entry, error)
 
-    def _refuse(self, entry: Entry, error: FoliotApiError) -> None:
+    def _refuse(self, entry: JobEntry, error: FoliotApiError) -> None:
         if isinstance(error, Unavailable):
             raise error
         self._refused[entry.name] = str(error)

@@ -1,4 +1,4 @@
-"""Looking through the audit: who did what, when, and what was there before and after."""
+"""Search the audit log: who did what, when, with the values before and after."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from foliot.domain.access import Permission
 from foliot.services.cursors import ListPage, cut_page, instant, read_cursor
-from foliot.services.identity.authentication import Caller, admit
+from foliot.services.identity.authentication import Caller, require_permission
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditFilter, AuditRecord
 from foliot.storage.tx import Database, Role
@@ -23,10 +23,10 @@ async def listed(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[AuditRecord]:
-    """Newest first. What belongs to no workspace is for those who run the installation."""
+    """List entries, newest first. Entries outside any workspace need the system permission."""
     before = read_cursor(cursor, instant, UUID)
     if of_installation:
-        admit(caller, Permission.SYSTEM)
+        require_permission(caller, Permission.SYSTEM)
     workspace_id = None if of_installation else caller.workspace_id
     is_system = caller.holder.may(Permission.SYSTEM)
     async with database.tx(Role.APP, workspace_id, system=is_system) as tx:

@@ -1,4 +1,4 @@
-"""The things that happen around an installation's first start, a lost key and a restored backup; and who holds a key."""
+"""The first start of an installation, a lost admin key, and the hold after a restored backup."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from foliot.storage.tx import Database, Role, Tx
 
 DEFAULT_WORKSPACE = "default"
 FIRST_ADMIN = "admin"
-OPERATOR = Actor("operator")  # at the machine itself, without a key
+OPERATOR = Actor("operator")  # on the machine, without a key
 
 
 @dataclass(frozen=True, slots=True)
-class NewKey:
-    """A key just made. The secret exists here and nowhere else."""
+class AdminKey:
+    """A new admin key. The secret is stored nowhere."""
 
     key_id: KeyId
     principal_id: PrincipalId
@@ -41,16 +41,16 @@ class NewKey:
 
 async def first_start(
     db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None
-) -> NewKey | None:
-    """Make workspace `default` and the first administrator; None where somebody has already.
+) -> AdminKey | None:
+    """Create the workspace `default` and the first administrator. Return None when they exist.
 
-    `keep` is handed the secret just before the commit. Writing it to a file there means that a process killed in between
-    leaves a file with a key that does not work, which the next start replaces, and never a key that nobody knows.
+    `keep` gets the secret just before the commit. A process that is killed in between leaves a file with a key that does not
+    work, which the next start replaces, and never a key that nobody knows.
     """
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(
             tx
-        )  # two nodes may start at once: the second waits here and then finds the first one's work
+        )  # two nodes may start at once: the second waits here and finds the work of the first
         if await members.system_principal_exists(tx):
             return None
         await installation.set_tzdata_version(tx, tzdata_version)
@@ -61,8 +61,8 @@ async def first_start(
     return new
 
 
-async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> NewKey:
-    """For the operator who lost the key but holds the database. Other keys keep working."""
+async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> AdminKey:
+    """Create a key for an operator who has the database but lost the key. Other keys keep working."""
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(tx)
         return await _new_admin_key(tx, name)
@@ -74,7 +74,7 @@ async def state(db: Database) -> Installation:
 
 
 async def hold_after_restore(db: Database, reason: str) -> None:
-    """Nothing fires from here on until an operator says what becomes of the times between backup and restore."""
+    """Hold all firing until an operator decides about the times between backup and restore."""
     async with db.tx(Role.APP, system=True) as tx:
         await installation.hold(tx, reason)
         await _note(tx, "installation.held", {"reason": reason})
@@ -92,7 +92,7 @@ async def release_hold(db: Database, choice: MissedChoice) -> None:
         await _note(tx, "installation.released", {"missed": choice.value})
 
 
-async def _new_admin_key(tx: Tx, name: str) -> NewKey:
+async def _new_admin_key(tx: Tx, name: str) -> AdminKey:
     holder = await members.activate_system_principal(tx, name)
     if holder is None:
         holder = Principal(PrincipalId(_new_id(tx.now)), None, PrincipalKind.SYSTEM, name, MemberRole.ADMIN)
@@ -103,7 +103,7 @@ async def _new_admin_key(tx: Tx, name: str) -> NewKey:
         "key.created", "key", str(key_id), OPERATOR, after={"principal": name, "prefix": key.prefix}
     )
     await audit.append(tx, _new_id(tx.now), entry)
-    return NewKey(key_id, holder.id, key.prefix, key.secret)
+    return AdminKey(key_id, holder.id, key.prefix, key.secret)
 
 
 async def _note(tx: Tx, action: str, after: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Members of a workspace: people, agents and services, and what they may do."""
+"""Members of a workspace: people, agents and services, with their roles."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
 from foliot.storage.tx import Database, Role
 
 __all__ = [
-    "Changed",
-    "Changes",
+    "ChangedMember",
     "Member",
+    "MemberChanges",
     "MemberFilter",
     "change",
     "create",
@@ -31,8 +31,8 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What is to be different; `mails` tells whether `email` was given at all."""
+class MemberChanges:
+    """The fields to change. `mails` says whether `email` was given."""
 
     name: str | None = None
     role: MemberRole | None = None
@@ -42,7 +42,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedMember:
     member: Member
     revoked_keys: int = 0
 
@@ -67,7 +67,7 @@ async def listed(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[Member]:
-    """Newest first. An agent sees itself alone."""
+    """List members, newest first. An agent sees only itself."""
     before = read_cursor(cursor, UUID)
     if caller.visible_owner is not None:
         wanted = replace(wanted, id=caller.visible_owner)
@@ -85,7 +85,9 @@ async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> 
     return found
 
 
-async def change(database: Database, caller: Caller, principal_id: PrincipalId, wanted: Changes) -> Changed:
+async def change(
+    database: Database, caller: Caller, principal_id: PrincipalId, wanted: MemberChanges
+) -> ChangedMember:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         other_admins = await members.lock(tx, principal_id)
         before = await members.get(tx, principal_id)
@@ -103,7 +105,7 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
             before.created_at,
         )
         if after == before:
-            return Changed(before)
+            return ChangedMember(before)
         if wanted.role is not None:
             _check_role(principal.kind, principal.role)
         if _is_admin(before) and not _is_admin(after) and other_admins == 0:
@@ -114,12 +116,12 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
         await append_audit(
             tx, "member.changed", ("member", principal_id), caller.actor, before=_told(before), after=told
         )
-        return Changed(after, revoked)
+        return ChangedMember(after, revoked)
 
 
-async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> Changed:
-    """Deactivated, with all its keys; its name stays, for the audit and its jobs speak of it."""
-    return await change(database, caller, principal_id, Changes(is_active=False))
+async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> ChangedMember:
+    """Deactivate the member and revoke its keys. The name stays: the audit and its jobs refer to it."""
+    return await change(database, caller, principal_id, MemberChanges(is_active=False))
 
 
 def _is_admin(member: Member) -> bool:

@@ -1,4 +1,7 @@
-"""Workspaces, for operators of the installation: create, change and archive them."""
+"""Workspaces, for operators of the installation: create, change and archive them.
+
+Why: docs/decisions/211-purge-and-archive-in-pieces.md
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ MOST_LOOKS = 3
 _SLUG = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)  # no other text can name one
 __all__ = [
     "Archiving",
-    "Changes",
     "Workspace",
+    "WorkspaceChanges",
     "archive",
     "change",
     "count_jobs",
@@ -48,7 +51,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class WorkspaceChanges:
     """The fields to change. A quota of None returns to the installation's default."""
 
     name: str | None = None
@@ -96,9 +99,9 @@ async def get(database: Database, named: WorkspaceId | str) -> Workspace:
     """Find a workspace by id or slug."""
     async with database.tx(Role.APP, system=True) as tx:
         if isinstance(named, str):
-            found = await workspaces.by_slug(tx, named) if _SLUG.fullmatch(named) else None
+            found = await workspaces.find_by_slug(tx, named) if _SLUG.fullmatch(named) else None
         else:
-            found = await workspaces.by_id(tx, named)
+            found = await workspaces.get(tx, named)
     if found is None:
         raise workspace_not_found()
     return found
@@ -110,7 +113,9 @@ async def count_jobs(database: Database, workspace_id: WorkspaceId) -> int:
         return (await workspaces.load_usage(tx, COUNTED)).jobs
 
 
-async def change(database: Database, by: Actor, workspace_id: WorkspaceId, wanted: Changes) -> Workspace:
+async def change(
+    database: Database, by: Actor, workspace_id: WorkspaceId, wanted: WorkspaceChanges
+) -> Workspace:
     if wanted.default_timezone is not None:
         load_zone(wanted.default_timezone)
     async with database.tx(Role.APP, system=True) as tx:

@@ -1,4 +1,4 @@
-"""The agenda: what is planned in a stretch of time, and how long it should take."""
+"""The agenda: planned runs in a time range, with expected durations; and the preview of a schedule."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
-from foliot.domain.agenda import Ahead, Entry, Fate, Line, agenda
+from foliot.domain.agenda import AgendaEntry, AgendaJob, AgendaLine, Fate, agenda
 from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
-from foliot.domain.schedule.notes import notes_on
-from foliot.domain.schedule.warnings import cautions
+from foliot.domain.schedule.notes import cautions, notes_on
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
@@ -22,7 +21,7 @@ from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Database, Role
 
-__all__ = ["AgendaFilter", "Fate", "Line", "Planned", "Plans", "plans"]
+__all__ = ["AgendaFilter", "AgendaItem", "AgendaLine", "AgendaPage", "Fate", "load_agenda"]
 
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)
@@ -30,21 +29,21 @@ MOST_JOBS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class AgendaItem:
     job_id: JobId
     name: str
     schedule: Schedule
-    line: Line
+    line: AgendaLine
     expected: timedelta | None  # None before the first success
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
-    """All that starts from `start` and before `complete_until` is in `items`; the rest up to `end` only in part."""
+class AgendaPage:
+    """`items` has every run from `start` up to `complete_until`; from there to `end` it may lack some."""
 
     start: datetime
     end: datetime
-    items: tuple[Planned, ...]
+    items: tuple[AgendaItem, ...]
     complete_until: datetime
 
     @property
@@ -52,15 +51,15 @@ class Plans:
         return self.complete_until < self.end
 
 
-async def plans(
+async def load_agenda(
     database: Database,
     scope: Scope,
     wanted: AgendaFilter = ALL,
     *,
     start: datetime | None = None,
     end: datetime | None = None,
-) -> Plans:
-    """From now on, or from `start`, for a day, or up to `end`. What has gone by is history, not agenda."""
+) -> AgendaPage:
+    """Load the planned runs from `start` (now) to `end` (a day later). Past times belong to the run history."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
         freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
@@ -70,7 +69,7 @@ async def plans(
         wanted = replace(wanted, owner_id=scope.visible_owner)
         rows = await stored.list_upcoming(tx, wanted, end, MOST_JOBS + 1, held=held)
         named = {calendar for row in rows for calendar in row.rules.spec.calendars}
-        known = await calendars.by_ids(tx, named) if named else {}
+        known = await calendars.load(tx, named) if named else {}
     more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
     jobs = [
         _ahead(
@@ -81,7 +80,7 @@ async def plans(
         )
         for row in rows[:MOST_JOBS]
     ]
-    # In a thread: working out tens of thousands of times must not hold up other requests.
+    # In a thread: computing tens of thousands of times would block other requests.
     found = await asyncio.to_thread(
         agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
     )
@@ -89,37 +88,37 @@ async def plans(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
     items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
-    return Plans(start, end, items, found.complete_until)
+    return AgendaPage(start, end, items, found.complete_until)
 
 
 def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tuple[datetime, datetime]:
     if start is not None and end is not None and end <= start:
-        raise Invalid("A stretch of time ends after it starts.", pointer="/to")
+        raise Invalid("A time range ends after it starts.", pointer="/to")
     begin = now if start is None else max(start, now)
     until = (start or now) + A_DAY if end is None else end
     if until - (start or now) > LONGEST:
         raise Invalid(f"An agenda is for at most {LONGEST.days} days.", pointer="/to")
     if until <= now:
         raise Invalid(
-            "This time has gone by.",
+            "This time has passed.",
             pointer="/to",
-            hint="What has been is history: ask /runs with since and until.",
+            hint="For past runs, use /runs with since and until.",
         )
     return begin, until
 
 
 def _ahead(
     workspace_id: WorkspaceId, row: UpcomingJob, named: Sequence[Calendar], freezes: Sequence[ScopedFreeze]
-) -> Ahead | None:
+) -> AgendaJob | None:
     spec = row.rules.spec
     try:
         job = row.rules.job(row.id, workspace_id, row.schedule_rev, tuple(named))
     except FoliotError:
-        return None  # its rules cannot be read; the tick fails that job, and explain says so
+        return None  # its definition cannot be read; the tick fails that job, and explain says so
     covering = tuple(
         each.freeze for each in freezes if each.covers(workspace_id, row.id, spec.tags, spec.queue)
     )
-    return Ahead(
+    return AgendaJob(
         job=job,
         since=row.since,
         cursor=row.cursor,
@@ -131,19 +130,19 @@ def _ahead(
     )
 
 
-def _planned(entry: Entry, row: UpcomingJob, durations: dict[JobId, timedelta]) -> Planned:
-    return Planned(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id))
+def _planned(entry: AgendaEntry, row: UpcomingJob, durations: dict[JobId, timedelta]) -> AgendaItem:
+    return AgendaItem(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id))
 
 
 @dataclass(frozen=True, slots=True)
-class Previewed:
+class PreviewedSchedule:
     schedule: Schedule
     times: tuple[PlannedTime, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
-def previewed(schedule: Schedule, after: datetime, n: int) -> Previewed:
+def preview_times(schedule: Schedule, after: datetime, n: int) -> PreviewedSchedule:
     timetable = Timetable(schedule)
     times = preview(timetable, after, n)
-    return Previewed(schedule, times, notes_on(timetable, after, times), cautions(schedule))
+    return PreviewedSchedule(schedule, times, notes_on(timetable, after, times), cautions(schedule))

@@ -1,7 +1,9 @@
-"""One thing done to many jobs: those a query finds, or those named, in the order of their ids and in pieces, each a transaction.
+"""One action on many jobs, named or found by a query: in the order of ids, in batches of one transaction each.
 
-How far it came is kept beside its Idempotency-Key by the piece itself, so that a repeat after a crash goes on behind it. A call lasts
-some seconds at most; its answer tells how many are left, and behind which job to go on.
+Each batch stores the progress beside the Idempotency-Key, so that a repeat after a crash continues. A call lasts some
+seconds at most; the answer says how many jobs are left and after which job to continue.
+
+Why: docs/decisions/605-bulk-operations.md
 """
 
 from __future__ import annotations
@@ -14,33 +16,41 @@ from uuid import UUID
 
 from foliot.clock import monotonic
 from foliot.domain.access import Actor, Scope
-from foliot.domain.bulk import Outcome, tags_after
+from foliot.domain.bulk import BulkOutcome, tags_after
 from foliot.domain.definition import Definition
 from foliot.domain.errors import FoliotError, Invalid, Unavailable, UnexpectedCount, not_found
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
-from foliot.services.jobs.bulk_steps import EDITING, STOPS, Order, Told, do_piece, has_effect_already, refused
+from foliot.services.jobs.bulk_steps import (
+    EDITING,
+    STOPS,
+    BulkOrder,
+    JobOutcome,
+    apply_to_batch,
+    has_effect_already,
+    refused,
+)
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.jobs import JobDraft
-from foliot.services.jobs.search_steps import wanted
+from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["Done", "Order", "Target", "Told", "act"]
+__all__ = ["BulkOrder", "BulkProgress", "BulkTarget", "JobOutcome", "act"]
 
 MOST = 10_000
 MOST_TAGS = 50
 PIECE = 50  # jobs in one transaction
-LARGE_PIECE = 500  # where one statement serves them all
-LASTS = 10.0  # seconds, after which no further piece is begun
+LARGE_PIECE = 500  # jobs, when one statement serves them all
+LASTS = 10.0  # seconds; after that no batch begins
 _FIRST = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Which jobs: those named, or those a query finds, as many as the asker has seen; of them, those behind `after`."""
+class BulkTarget:
+    """The jobs of a bulk action: named ones, or those that a query finds, with the count the caller expects; only ids above `after`."""
 
     ids: tuple[JobId, ...] | None = None
     query: Query = Query()
@@ -50,10 +60,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How far it came. What is not `passed` is left."""
+    """The progress. Jobs that are not `passed` are left."""
 
     found: int
-    reached: JobId = JobId(_FIRST)  # the last job that was looked at
+    reached: JobId = JobId(_FIRST)  # the last job that was handled
     passed: int = 0
     done: int = 0
     already: int = 0
@@ -64,19 +74,19 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Done:
+class BulkProgress:
     tally: Tally
-    told: list[Told] = field(default_factory=list)
+    told: list[JobOutcome] = field(default_factory=list)
 
-    def add(self, told: Told) -> None:
+    def add(self, told: JobOutcome) -> None:
         tally = self.tally
         match told.outcome:
-            case Outcome.DONE:
+            case BulkOutcome.DONE:
                 self.tally = replace(tally, done=tally.done + 1)
                 return
-            case Outcome.ALREADY:
+            case BulkOutcome.ALREADY:
                 self.tally = replace(tally, already=tally.already + 1)
-            case Outcome.FAILED | Outcome.NOT_FOUND:
+            case BulkOutcome.FAILED | BulkOutcome.NOT_FOUND:
                 self.tally = replace(tally, failed=tally.failed + 1)
             case _ as never:
                 assert_never(never)
@@ -93,13 +103,13 @@ class Done:
 async def act(
     database: Database,
     scope: Scope,
-    target: Target,
-    order: Order,
+    target: BulkTarget,
+    order: BulkOrder,
     *,
     dry_run: bool = False,
     lasts: float = LASTS,
-) -> Done:
-    """Do it to all of them, or to as many as the time allows. A dry run looks at each as it stands now, and writes nothing."""
+) -> BulkProgress:
+    """Apply the action to all jobs, or as many as the time allows. A dry run judges each job by its current state."""
     ends_by = monotonic() + lasts
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         _check(order, tx.now)
@@ -108,11 +118,13 @@ async def act(
     ahead = [job_id for job_id in found if before is None or job_id > before.reached]
     if target.ids is None:
         _check_count(target, len(ahead) + (before.passed if before else 0), dry_run=dry_run)
-    done = Done(Tally(len(found)) if before is None else replace(before, found=before.passed + len(ahead)))
+    done = BulkProgress(
+        Tally(len(found)) if before is None else replace(before, found=before.passed + len(ahead))
+    )
     if target.ids is not None and before is None:
         for missing in dict.fromkeys(each for each in target.ids if each not in set(found)):
             if target.after is None or missing > target.after:
-                done.add(Told(missing, Outcome.NOT_FOUND, not_found("job")))
+                done.add(JobOutcome(missing, BulkOutcome.NOT_FOUND, not_found("job")))
     size = LARGE_PIECE if order.action in STOPS or dry_run else PIECE
     one_by_one = order.action in EDITING and not dry_run
     # The idempotency key closes when the last piece is done, not with the first job.
@@ -123,7 +135,7 @@ async def act(
                 done.add(await retag(database, each_scope, job_id, order))
         async with database.tx(Role.APP, scope.workspace_id) as tx:
             if not one_by_one:
-                for told in await do_piece(tx, piece, order, each_scope, dry_run=dry_run):
+                for told in await apply_to_batch(tx, piece, order, each_scope, dry_run=dry_run):
                     done.add(told)
             done.pass_by(piece)
             is_over = done.remaining <= 0 or monotonic() >= ends_by
@@ -134,7 +146,7 @@ async def act(
     return done
 
 
-def _check(order: Order, now: datetime) -> None:
+def _check(order: BulkOrder, now: datetime) -> None:
     if order.action in EDITING and not order.tags:
         raise Invalid("Which tags?", pointer="/args/tags", hint='Such as {"tags": ["billing"]}.')
     if order.until is not None and order.until <= now:
@@ -144,12 +156,12 @@ def _check(order: Order, now: datetime) -> None:
 
 
 async def _before(tx: Tx, by: Actor) -> Tally | None:
-    """How far the same request came before it died."""
+    """Load the progress of the same request before a crash."""
     stored = None if by.claim is None else await idempotency.load_progress(tx, by.claim)
     return None if stored is None else Tally(**{**stored, "reached": JobId(UUID(stored["reached"]))})
 
 
-async def _keep(tx: Tx, by: Actor, order: Order, tally: Tally, *, is_over: bool) -> None:
+async def _keep(tx: Tx, by: Actor, order: BulkOrder, tally: Tally, *, is_over: bool) -> None:
     if by.claim is None:
         return
     await idempotency.store_progress(tx, by.claim, tally.stored())
@@ -158,11 +170,11 @@ async def _keep(tx: Tx, by: Actor, order: Order, tally: Tally, *, is_over: bool)
         await idempotency.mark_done(tx, by.claim, (f"{order.action.value} of many jobs:", told))
 
 
-async def _found(tx: Tx, target: Target, scope: Scope) -> list[JobId]:
+async def _found(tx: Tx, target: BulkTarget, scope: Scope) -> list[JobId]:
     query, most = target.query, MOST + 1
     if target.ids is not None:
         query, most = Query((Term("id", target.ids), Term("status", tuple(JobStatus)))), MOST
-    found = await job_search.find_ids(tx, await wanted(tx, query, scope), most, target.after)
+    found = await job_search.find_ids(tx, await resolve_owner_terms(tx, query, scope), most, target.after)
     if len(found) > MOST:
         raise Invalid(
             f"This filter finds more than {MOST:,} jobs.", pointer="/q", hint="Narrow it, and do it in parts."
@@ -170,7 +182,7 @@ async def _found(tx: Tx, target: Target, scope: Scope) -> list[JobId]:
     return found
 
 
-def _check_count(target: Target, count: int, *, dry_run: bool) -> None:
+def _check_count(target: BulkTarget, count: int, *, dry_run: bool) -> None:
     if target.expected_count is None and not dry_run:
         raise Invalid(
             "By filter this needs expected_count.",
@@ -189,7 +201,7 @@ class _AlreadyError(Exception):
     """The job has the tags already."""
 
 
-async def retag(database: Database, scope: Scope, job_id: JobId, order: Order) -> Told:
+async def retag(database: Database, scope: Scope, job_id: JobId, order: BulkOrder) -> JobOutcome:
     """Edit the tags of one job."""
 
     async def retagged(draft: JobDraft) -> Definition:
@@ -205,9 +217,9 @@ async def retag(database: Database, scope: Scope, job_id: JobId, order: Order) -
     try:
         await edit(database, scope, job_id, retagged)
     except _AlreadyError:
-        return Told(job_id, Outcome.ALREADY)
+        return JobOutcome(job_id, BulkOutcome.ALREADY)
     except Unavailable:
         raise
     except FoliotError as error:
         return refused(job_id, error)
-    return Told(job_id, Outcome.DONE)
+    return JobOutcome(job_id, BulkOutcome.DONE)

@@ -1,6 +1,6 @@
-"""A piece of what is done to many jobs: some of them in one transaction that holds few locks for a short time.
+"""One batch of a bulk action, in a transaction that holds few locks for a short time.
 
-Every job that is touched gets its own entry in the audit, and one that cannot stops no other.
+Each changed job gets its own audit entry. A job that is refused does not stop the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import assert_never
 
 from foliot.domain.access import Scope
-from foliot.domain.bulk import Action, Outcome, check_move, is_done
+from foliot.domain.bulk import BulkOutcome, JobAction, check_move, is_done
 from foliot.domain.errors import FoliotError, IllegalMove, NotFound, Unavailable, not_found
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent
@@ -25,16 +25,16 @@ from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
-EDITING = frozenset((Action.TAG, Action.UNTAG))  # each an edit, and so a transaction of its own
-STOPS = {Action.PAUSE: JobEvent.PAUSE, Action.DISABLE: JobEvent.DISABLE}
-_IN_THE_GRAPH = frozenset((Action.ARCHIVE, Action.PURGE))
+EDITING = frozenset((JobAction.TAG, JobAction.UNTAG))  # each is an edit in its own transaction
+STOPS = {JobAction.PAUSE: JobEvent.PAUSE, JobAction.DISABLE: JobEvent.DISABLE}
+_IN_THE_GRAPH = frozenset((JobAction.ARCHIVE, JobAction.PURGE))
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be done, with what else the action takes."""
+class BulkOrder:
+    """The action and its arguments."""
 
-    action: Action
+    action: JobAction
     reason: str | None = None
     until: datetime | None = None
     catch_up: bool = False
@@ -45,17 +45,17 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What became of one job, where that is worth telling."""
+class JobOutcome:
+    """The outcome for one job."""
 
     id: JobId
-    outcome: Outcome
+    outcome: BulkOutcome
     error: FoliotError | None = None
 
 
-async def do_piece(
-    tx: Tx, job_ids: Sequence[JobId], order: Order, scope: Scope, *, dry_run: bool
-) -> list[Told]:
+async def apply_to_batch(
+    tx: Tx, job_ids: Sequence[JobId], order: BulkOrder, scope: Scope, *, dry_run: bool
+) -> list[JobOutcome]:
     if dry_run:
         rows = {row.job_id: row for row in await timers.read(tx, job_ids)}
         return [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
@@ -63,7 +63,7 @@ async def do_piece(
         return await _stopped(tx, job_ids, order, scope)
     if order.action in _IN_THE_GRAPH:
         await dependencies.lock_graph(tx)
-    # All at once and in the order of ids, before any of them is taken in hand by itself.
+    # Lock all timers in the order of ids before locking any job alone: this avoids deadlocks.
     await timers.lock_with_dependents(tx, job_ids)
     told = []
     for job_id in job_ids:
@@ -77,13 +77,13 @@ async def do_piece(
     return told
 
 
-async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, scope: Scope) -> list[Told]:
+async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: BulkOrder, scope: Scope) -> list[JobOutcome]:
     rows = await timers.lock(tx, job_ids)
-    if scope.visible_owner is not None:  # what was its own when it was found may have been given away since
-        owned = await jobs.owned(tx, job_ids, scope.visible_owner)
+    if scope.visible_owner is not None:  # the owner may have changed since the search
+        owned = await jobs.list_owned(tx, job_ids, scope.visible_owner)
         rows = {job_id: row for job_id, row in rows.items() if job_id in owned}
     told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
-    stopping = [rows[each.id] for each in told if each.outcome is Outcome.DONE]
+    stopping = [rows[each.id] for each in told if each.outcome is BulkOutcome.DONE]
     if stopping:
         await job_status_steps.stop(
             tx, stopping, Stop(STOPS[order.action], order.reason, order.until), scope.actor
@@ -91,41 +91,43 @@ async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, scope: Scope)
     return told
 
 
-def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
-    """What the job's status says to it."""
+def _judged(row: TimerRow | None, job_id: JobId, order: BulkOrder) -> JobOutcome:
+    """Judge the action by the status of the job."""
     if row is None:
         return refused(job_id, not_found("job"))
     if is_done(order.action, row.status, row.rules.spec.tags, frozenset(order.tags)):
-        return Told(job_id, Outcome.ALREADY)
+        return JobOutcome(job_id, BulkOutcome.ALREADY)
     try:
         check_move(order.action, row.status)
     except IllegalMove as error:
         return refused(job_id, error)
-    return Told(job_id, Outcome.DONE)
+    return JobOutcome(job_id, BulkOutcome.DONE)
 
 
-async def _one(tx: Tx, job_id: JobId, order: Order, scope: Scope) -> Told:
+async def _one(tx: Tx, job_id: JobId, order: BulkOrder, scope: Scope) -> JobOutcome:
     if has_effect_already(await require_visible_job(tx, job_id, scope), order):
-        return Told(job_id, Outcome.ALREADY)
+        return JobOutcome(job_id, BulkOutcome.ALREADY)
     match order.action:
-        case Action.RESUME | Action.ENABLE:
+        case JobAction.RESUME | JobAction.ENABLE:
             await job_status_steps.resume_in(tx, job_id, scope, catch_up=order.catch_up)
-        case Action.RUN:
+        case JobAction.RUN:
             await run_steps.request_run(tx, job_id, scope, override=order.override)
-        case Action.ARCHIVE:
+        case JobAction.ARCHIVE:
             await job_status_steps.archive_in(tx, job_id, scope, detach=order.detach)
-        case Action.PURGE:
+        case JobAction.PURGE:
             await job_status_steps.purge_in(tx, job_id, scope, force=order.force, detach=order.detach)
-        case Action.PAUSE | Action.DISABLE | Action.TAG | Action.UNTAG:
+        case JobAction.PAUSE | JobAction.DISABLE | JobAction.TAG | JobAction.UNTAG:
             raise AssertionError("stops go together, and tags are edits, each a transaction of its own")
         case _ as never:
             assert_never(never)
-    return Told(job_id, Outcome.DONE)
+    return JobOutcome(job_id, BulkOutcome.DONE)
 
 
-def has_effect_already(job: StoredJob, order: Order) -> bool:
+def has_effect_already(job: StoredJob, order: BulkOrder) -> bool:
     return is_done(order.action, job.status, job.definition.spec.tags, frozenset(order.tags))
 
 
-def refused(job_id: JobId, error: FoliotError) -> Told:
-    return Told(job_id, Outcome.NOT_FOUND if isinstance(error, NotFound) else Outcome.FAILED, error)
+def refused(job_id: JobId, error: FoliotError) -> JobOutcome:
+    return JobOutcome(
+        job_id, BulkOutcome.NOT_FOUND if isinstance(error, NotFound) else BulkOutcome.FAILED, error
+    )

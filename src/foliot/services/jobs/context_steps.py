@@ -96,9 +96,9 @@ async def load_job_context(
         earliest = min((row.timer.cursor for row in rows), default=tx.now)
         frozen = await freezes.list_since(tx, min(earliest, tx.now))
     return JobContext(
-        calendars=await calendars.by_ids(tx, named) if named else {},
+        calendars=await calendars.load(tx, named) if named else {},
         freezes=tuple(frozen),
-        gates=await dependencies.facts(tx, gated),
+        gates=await dependencies.load_facts(tx, gated),
         off=await _switched_off(tx, rows) if off is None and gates else off or frozenset(),
     )
 

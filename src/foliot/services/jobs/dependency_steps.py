@@ -1,4 +1,4 @@
-"""What can be done to the edges between jobs. Two edits at once never make a cycle together: a workspace's edges have one editor."""
+"""Edges between jobs. A workspace-wide lock allows one editor of edges at a time, so that two edits cannot close a cycle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Tx
 
 MOST_EDGES = 100
-NAMED = 5  # dependents told in a refusal
+NAMED = 5  # names in a refusal
 
 
 async def write_edges(
@@ -37,21 +37,21 @@ async def write_edges(
     if len(edges) > MOST_EDGES:
         raise Invalid(f"A job depends on at most {MOST_EDGES} others.", pointer="/depends_on")
     await dependencies.lock_graph(tx)
-    old, wanted = await dependencies.upstreams(tx, job_id), {edge.upstream for edge in edges}
+    old, wanted = await dependencies.list_upstreams(tx, job_id), {edge.upstream for edge in edges}
     if not old and not wanted:
         return
     touched = {job_id, *old, *wanted}
-    await timers.lock(tx, touched | (await dependencies.dependents(tx, job_id)).keys())
-    known = await dependencies.names(tx, wanted)
+    await timers.lock(tx, touched | (await dependencies.list_dependents(tx, job_id)).keys())
+    known = await dependencies.load_names(tx, wanted)
     visible = set(wanted)
     if scope.visible_owner is not None:
-        owned = await jobs.owned(tx, list(wanted), scope.visible_owner)
+        owned = await jobs.list_owned(tx, list(wanted), scope.visible_owner)
         visible = {*owned, *(edge.upstream for edge in before)}
     for place, edge in enumerate(edges):
         _, status = known.get(edge.upstream, (None, JobStatus.ARCHIVED))
         if status is JobStatus.ARCHIVED or edge.upstream not in visible:
             raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job")
-    graph = await dependencies.graph(tx)
+    graph = await dependencies.load_graph(tx)
     graph[job_id] = [edge.upstream for edge in edges]
     if cycle := find_cycle(graph):
         raise await _circular(tx, cycle)
@@ -59,17 +59,17 @@ async def write_edges(
 
 
 async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool) -> None:
-    """Before a job is deleted: refused while others depend on it; with `detach` they depend on it no more.
+    """Before a delete: refuse while other jobs depend on this one, or with `detach` remove their edges to it.
 
-    To be called before any timer is locked. A dependent that waits at this gate is judged without it.
+    Call this before any timer is locked. A dependent that waits at this gate is judged again without it.
     """
     await check_owner(tx, job_id, scope)
     await dependencies.lock_graph(tx)
-    dependents = await dependencies.dependents(tx, job_id)
+    dependents = await dependencies.list_dependents(tx, job_id)
     if not dependents:
         return
     if scope.visible_owner is not None and any(
-        [await jobs.owner(tx, each) != scope.visible_owner for each in dependents]
+        [await jobs.load_owner(tx, each) != scope.visible_owner for each in dependents]
     ):
         raise Conflict("Jobs of others depend on this one.", hint="Pause or disable it instead.")
     if not detach:
@@ -79,7 +79,7 @@ async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool)
     await timers.lock(tx, [job_id, *dependents])
     author = RevisionAuthor(scope.actor.name, "A job it depended on was deleted.")
     for dependent in sorted(dependents):
-        definition = await jobs.definition(tx, dependent)
+        definition = await jobs.load_definition(tx, dependent)
         assert definition is not None, "a dependent exists"
         left = tuple(edge for edge in definition.depends_on if edge.upstream != job_id)
         await dependencies.replace_edges(tx, dependent, left, [job_id, dependent])
@@ -95,6 +95,6 @@ async def _ask_again(tx: Tx, job_id: JobId) -> None:
 
 
 async def _circular(tx: Tx, cycle: Sequence[JobId]) -> Invalid:
-    known = await dependencies.names(tx, cycle)
+    known = await dependencies.load_names(tx, cycle)
     shown = " → ".join(f'"{known[job_id][0]}"' for job_id in cycle)
     return Invalid(f"These jobs would wait for each other: {shown}.", pointer="/depends_on")

@@ -1,4 +1,4 @@
-"""Looking at jobs: one, many by page, and the times ahead of one."""
+"""Read jobs: one, pages of many, and the upcoming times of one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from uuid import UUID
 from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import NEWEST_FIRST, JobOrder, JobSort, Place
+from foliot.domain.filters.query import NEWEST_FIRST, JobOrder, JobPosition, JobSort
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
 from foliot.services.cursors import instant, read_cursor, refuse_cursor, text, write_cursor
-from foliot.services.jobs.search_steps import wanted
+from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.storage.jobs import calendars, job_search
@@ -21,7 +21,7 @@ from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs", "with_warnings"]
+__all__ = ["JobListPage", "RunRecord", "StoredJob", "UpcomingTimes", "ahead", "job", "jobs", "with_warnings"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()
@@ -30,8 +30,8 @@ FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
-    """A page. `total` is counted where it was asked for; past COUNTED_TO there are `more`."""
+class JobListPage:
+    """A page of jobs. `total` is set when the caller asks for a count; above COUNTED_TO, `more` is true."""
 
     items: tuple[StoredJob, ...]
     next_cursor: str | None
@@ -40,8 +40,8 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """The times a job will fire at, as far as they are known."""
+class UpcomingTimes:
+    """The upcoming times of a job, as far as they are known."""
 
     job: StoredJob
     times: tuple[PlannedTime, ...]
@@ -68,16 +68,16 @@ async def jobs(
     cursor: str | None = None,
     limit: int = 50,
     count: bool = False,
-) -> Jobs:
-    """Archived ones only where the query names a status."""
+) -> JobListPage:
+    """List jobs. Archived jobs appear only when the query names a status."""
     after = _read_position(cursor, order)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        these = await wanted(tx, query, scope)
+        these = await resolve_owner_terms(tx, query, scope)
         page = await job_search.find_jobs(tx, these, order, after, limit)
         found = await job_search.count_jobs(tx, these, COUNTED_TO + 1) if count else None
     following = None if page.next is None else write_cursor(str(order), page.next.key, page.next.id)
     total = None if found is None else min(found, COUNTED_TO)
-    return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)
+    return JobListPage(page.items, following, total, found is not None and found > COUNTED_TO)
 
 
 async def ahead(
@@ -85,23 +85,23 @@ async def ahead(
     scope: Scope,
     job_id: JobId,
     n: int,
-) -> Ahead:
-    """Empty while the job is stopped. After a fixed delay only the time already set is known."""
+) -> UpcomingTimes:
+    """Return the next `n` times: none while the job is stopped, and one after a fixed delay."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_job(tx, job_id, scope)
         spec = found.definition.spec
-        named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+        named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
-        return Ahead(found, ())
+        return UpcomingTimes(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
     timetable = (
         Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, tuple(named.values())).timetable
     )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
-    return Ahead(found, preview(timetable, after, most))
+    return UpcomingTimes(found, preview(timetable, after, most))
 
 
-def _read_position(cursor: str | None, order: JobOrder) -> Place | None:
+def _read_position(cursor: str | None, order: JobOrder) -> JobPosition | None:
     def same_order(part: str) -> str:
         if part != str(order):  # it would skip jobs
             raise refuse_cursor("This cursor belongs to a list in another order.")
@@ -114,4 +114,4 @@ def _read_position(cursor: str | None, order: JobOrder) -> Place | None:
         return instant(part).isoformat() if is_time else text(part)
 
     found = read_cursor(cursor, same_order, key, UUID)
-    return None if found is None else Place(found[1], found[2])
+    return None if found is None else JobPosition(found[1], found[2])

@@ -61,7 +61,7 @@ async def lock_job(
 
 async def check_owner(tx: Tx, job_id: JobId, scope: Scope) -> None:
     """Raise `NotFound` for a job that the scope does not show."""
-    if scope.visible_owner is not None and await jobs.owner(tx, job_id) != scope.visible_owner:
+    if scope.visible_owner is not None and await jobs.load_owner(tx, job_id) != scope.visible_owner:
         raise not_found("job")
 
 

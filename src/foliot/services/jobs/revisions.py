@@ -20,11 +20,11 @@ from foliot.storage.jobs import revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Change", "Revision", "page", "revert"]
+__all__ = ["Revision", "RevisionChange", "page", "revert"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RevisionChange:
     """A revision and the definition before it. None: it is the first, or older than the records."""
 
     revision: Revision
@@ -38,14 +38,14 @@ async def page(
     *,
     cursor: str | None = None,
     limit: int = 50,
-) -> ListPage[Change]:
+) -> ListPage[RevisionChange]:
     """List revisions, newest first."""
     [before] = read_cursor(cursor, number) or [None]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         kept = await revisions.page(tx, job_id, before, limit + 1)
     older = [*(each.definition for each in kept[1:]), None]
-    changes = [Change(each, was) for each, was in zip(kept, older, strict=True)]
+    changes = [RevisionChange(each, was) for each, was in zip(kept, older, strict=True)]
     return cut_page(changes, limit, lambda last: [last.revision.revision])
 
 

@@ -1,7 +1,9 @@
-"""What couriers do with the outbox: take what is due, with all it takes to send it; say what came of each.
+"""Outbox deliveries: lease due ones with all that sending needs, and record each result.
 
-Between the two nothing is held but a lease. Whoever dies there is repeated when it ends, under the same id; whoever wakes after it
-finds the fence raised, and what it says is not recorded.
+Only a lease is held between the two. When a courier dies, the delivery is repeated under the same id after the lease ends;
+a late courier finds a higher fence, and its result is not recorded.
+
+Why: docs/decisions/902-outbox.md
 """
 
 from __future__ import annotations
@@ -11,7 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from foliot.domain.delivery import Again, Came, Dead, Delivered, Taken, Unanswered, Void, after
+from foliot.domain.delivery import (
+    Again,
+    Came,
+    Dead,
+    Delivered,
+    LeasedDelivery,
+    Unanswered,
+    Undeliverable,
+    after,
+)
 from foliot.domain.ids import RoomId, WorkspaceId
 from foliot.domain.rooms import Message
 from foliot.domain.run import RunError
@@ -24,22 +35,22 @@ from foliot.storage.outbox.outbox import CourierCapacity
 from foliot.storage.outbox.webhooks import LoadedDelivery
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["KEPT", "LEASE", "CourierCapacity", "Parcel", "Round", "prune", "record", "take"]
+__all__ = ["KEPT", "LEASE", "CourierBatch", "CourierCapacity", "OutgoingMessage", "prune", "record", "take"]
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=20)  # longer than a sending may take
-KEPT = timedelta(days=7)  # what has ended, for people to look at
-PRUNED = 5_000  # in one step
+LEASE = timedelta(seconds=20)  # longer than one send may take
+KEPT = timedelta(days=7)  # ended deliveries
+PRUNED = 5_000  # deliveries in one step
 STOPPED = "Given up, since the receiver said that it is gone."
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
-    """A message on its way. `secrets` are the values to sign with; none for one that goes unsigned."""
+class OutgoingMessage:
+    """A message to send. `secrets` sign it; without any it goes unsigned."""
 
-    taken: Taken
-    url: str = field(repr=False)  # often holds a token of its own
+    taken: LeasedDelivery
+    url: str = field(repr=False)  # may contain a token
     secrets: tuple[str, ...] = field(repr=False)
     room_key: str | None
     room_name: str
@@ -47,51 +58,53 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """`until_next` is how long nothing else becomes due; None where nothing waits for its time."""
+class CourierBatch:
+    """`until_next` is the time until the next delivery is due; None when none is scheduled."""
 
-    parcels: Sequence[Parcel]
+    parcels: Sequence[OutgoingMessage]
     taken: int
     until_next: timedelta | None
 
 
 async def take(
     database: Database, hands: CourierCapacity, vault: Vault | None, lease: timedelta = LEASE
-) -> Round:
-    """What cannot even be packed is recorded here."""
+) -> CourierBatch:
+    """Lease due deliveries. One that cannot be prepared is recorded as failed here."""
     async with database.tx(Role.ENGINE) as tx:
         taken = await outbox.lease_due(tx, hands, lease) if hands.free > 0 else []
         due = await outbox.next_due(tx)
         left = None if due is None else due - tx.now
-    parcels: list[Parcel] = []
+    parcels: list[OutgoingMessage] = []
     for workspace_id in dict.fromkeys(each.workspace_id for each in taken):
         mine = [each for each in taken if each.workspace_id == workspace_id]
         for each, packed in zip(mine, await _packed(database, vault, workspace_id, mine), strict=True):
-            if isinstance(packed, Parcel):
+            if isinstance(packed, OutgoingMessage):
                 parcels.append(packed)
             else:
                 await record(database, each, packed)
-    return Round(parcels, len(taken), left)
+    return CourierBatch(parcels, len(taken), left)
 
 
-async def record(database: Database, taken: Taken, came: Came) -> None:
+async def record(database: Database, taken: LeasedDelivery, came: Came) -> None:
     async with database.tx(Role.APP, taken.workspace_id) as tx:
         room_id = RoomId(taken.ordering_key)
-        await webhooks.lock(tx, room_id)  # before the lane is touched; see send_on
+        await webhooks.lock(tx, room_id)  # before the outbox rows, as in queue_delivery
         goes_on = after(came, taken, tx.now, tx.chance.random())
         is_ours = await outbox.record(tx, taken, goes_on)
-        if is_ours and not isinstance(came, Void):  # else it was not the receiver that failed
+        if is_ours and not isinstance(came, Undeliverable):  # otherwise the receiver did not fail
             await _tell_webhook(tx, room_id, taken, goes_on)
     _log(taken, goes_on, is_ours=is_ours)
 
 
 async def prune(database: Database, limit: int = PRUNED) -> int:
-    """For the janitor: what ended long ago."""
+    """Delete deliveries that ended long ago."""
     async with database.tx(Role.ENGINE) as tx:
         return await outbox.prune(tx, tx.now - KEPT, limit)
 
 
-async def _tell_webhook(tx: Tx, room_id: RoomId, taken: Taken, goes_on: Delivered | Again | Dead) -> None:
+async def _tell_webhook(
+    tx: Tx, room_id: RoomId, taken: LeasedDelivery, goes_on: Delivered | Again | Dead
+) -> None:
     match goes_on:
         case Delivered():
             await webhooks.record_success(tx, room_id, taken.position)
@@ -103,14 +116,16 @@ async def _tell_webhook(tx: Tx, room_id: RoomId, taken: Taken, goes_on: Delivere
 
 
 async def _packed(
-    database: Database, vault: Vault | None, workspace_id: WorkspaceId, taken: Sequence[Taken]
-) -> list[Parcel | Came]:
-    """In their own workspace, which alone shows what they say, where they go, and the secrets they are signed with."""
+    database: Database, vault: Vault | None, workspace_id: WorkspaceId, taken: Sequence[LeasedDelivery]
+) -> list[OutgoingMessage | Came]:
+    """Load messages, addresses and secrets inside their workspace: row-level security shows them only there."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        home = await workspaces.by_id(tx, workspace_id)
-        loaded = await webhooks.load(tx, [(RoomId(each.ordering_key), each.position) for each in taken])
+        home = await workspaces.get(tx, workspace_id)
+        loaded = await webhooks.load_deliveries(
+            tx, [(RoomId(each.ordering_key), each.position) for each in taken]
+        )
     if home is None or home.archived_at is not None:
-        return [Void("The workspace is archived.")] * len(taken)
+        return [Undeliverable("The workspace is archived.")] * len(taken)
     found = [loaded.get((RoomId(each.ordering_key), each.position)) for each in taken]
     named = [each.hook.secret for each in found if each is not None and each.hook.secret is not None]
     values: dict[str, str | RunError] = {}
@@ -123,20 +138,22 @@ async def _packed(
     return [_parcel(each, its, values) for each, its in zip(taken, found, strict=True)]
 
 
-def _parcel(taken: Taken, loaded: LoadedDelivery | None, values: dict[str, str | RunError]) -> Parcel | Came:
+def _parcel(
+    taken: LeasedDelivery, loaded: LoadedDelivery | None, values: dict[str, str | RunError]
+) -> OutgoingMessage | Came:
     if loaded is None:
-        return Void("The room has no webhook any more.")
+        return Undeliverable("The room has no webhook any more.")
     if loaded.message is None:
-        return Void("The message is no longer kept.")
+        return Undeliverable("The message is no longer kept.")
     value = None if loaded.hook.secret is None else values[loaded.hook.secret]
     if isinstance(value, RunError):
         return Unanswered(value.message)
     secrets = () if value is None else (value,)
     message = loaded.message
-    return Parcel(taken, loaded.hook.url, secrets, loaded.room_key, loaded.room_name, message)
+    return OutgoingMessage(taken, loaded.hook.url, secrets, loaded.room_key, loaded.room_name, message)
 
 
-def _log(taken: Taken, goes_on: Delivered | Again | Dead, *, is_ours: bool) -> None:
+def _log(taken: LeasedDelivery, goes_on: Delivered | Again | Dead, *, is_ours: bool) -> None:
     facts = {
         "workspace": str(taken.workspace_id),
         "delivery": str(taken.id),

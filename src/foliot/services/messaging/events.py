@@ -1,7 +1,7 @@
-"""Events: what happens in a workspace, for whoever listens, in one order and without a gap.
+"""Events of a workspace, in one order and without gaps.
 
-They are written in the transaction that does the thing, and only for workspaces that somebody listens to or did a while ago: a run
-without listeners costs nothing. A reader stays below the lowest transaction still running, so what commits late is never passed over.
+The transaction that makes a change writes its event, and only while the workspace has or recently had a listener: without
+one, a run costs nothing more. A reader stays below the lowest open transaction, so that late commits are not missed.
 
 Why: docs/decisions/505-events.md
 """
@@ -20,56 +20,54 @@ from foliot.storage.outbox.events import EventFilter, EventPosition, EventRow
 from foliot.storage.tx import Database, Role
 
 __all__ = [
-    "Batch",
+    "EventBatch",
     "EventFilter",
     "EventPosition",
     "EventRow",
-    "Listening",
+    "Subscription",
     "after",
     "listen",
     "prune",
-    "read_place",
-    "write_place",
+    "read_event_id",
+    "write_event_id",
 ]
 
 KEPT = timedelta(hours=1)
-SURE = timedelta(
-    minutes=1
-)  # a watch with less left than this may lapse for some writer before we have renewed it
+SURE = timedelta(minutes=1)  # renew a watch before some writer can see it as expired
 BATCH = 200
-PRUNED = 5_000  # of one workspace in one step
+PRUNED = 5_000  # events of one workspace in one step
 _PLACE = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Where a listener begins. With `is_gap`, not where it wanted: what lies between is not kept, and it must look for itself."""
+class Subscription:
+    """The start of a subscription. `is_gap`: the requested position is no longer stored, and the client must reload."""
 
     place: EventPosition
     is_gap: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EventBatch:
     events: Sequence[EventRow]
-    place: EventPosition  # everything up to here has been looked at
+    place: EventPosition  # all events up to here were read
     is_full: bool
 
 
 async def listen(
     database: Database, workspace_id: WorkspaceId, last: EventPosition | None = None
-) -> Listening:
-    """Begin to listen, or go on: to be repeated within the hour. Without `last`, from now on."""
+) -> Subscription:
+    """Start or renew a subscription; repeat this within the hour. Without `last`, it starts now."""
     async with database.tx(Role.APP, workspace_id) as tx:
         since = await events.watch(tx, tx.now + KEPT, tx.now + SURE)
-    # In a transaction of its own: whoever begins after this look knows that somebody listens.
+    # A second transaction: every transaction that starts after it sees the watch.
     async with database.tx(Role.APP, workspace_id) as tx:
         now = EventPosition((await events.load_bounds(tx)).next)
     if last is None:
-        return Listening(now, is_gap=False)
+        return Subscription(now, is_gap=False)
     is_gap = last.xid < since or last.xid > now.xid
-    return Listening(now if is_gap else last, is_gap)
+    return Subscription(now if is_gap else last, is_gap)
 
 
 async def after(
@@ -78,26 +76,26 @@ async def after(
     place: EventPosition,
     wanted: EventFilter,
     limit: int = BATCH,
-) -> Batch:
+) -> EventBatch:
     async with database.tx(Role.APP, workspace_id) as tx:
         safe = (await events.load_bounds(tx)).safe
         found = await events.list_after(tx, place, safe, wanted, limit)
     if len(found) == limit:
-        return Batch(found, found[-1].place, is_full=True)
-    return Batch(found, max(place, EventPosition(safe)), is_full=False)
+        return EventBatch(found, found[-1].place, is_full=True)
+    return EventBatch(found, max(place, EventPosition(safe)), is_full=False)
 
 
 async def prune(database: Database, limit: int = PRUNED) -> int:
-    """For the janitor: what is older than an hour goes, and watches that nobody came back to."""
+    """Delete events older than an hour, and watches without listeners."""
     async with database.tx(Role.ENGINE) as tx:
         return await events.prune(tx, tx.now - KEPT, limit)
 
 
-def write_place(place: EventPosition) -> str:
+def write_event_id(place: EventPosition) -> str:
     return f"{place.xid}-{place.seq}"
 
 
-def read_place(text: str) -> EventPosition:
+def read_event_id(text: str) -> EventPosition:
     found = _PLACE.fullmatch(text.strip())
     if found is None or max(int(found[1]), int(found[2])) > _LARGEST:
         raise Invalid(

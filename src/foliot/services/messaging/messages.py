@@ -1,4 +1,4 @@
-"""The message of a run: put into its room once, however often the run is attempted."""
+"""The message of a run: posted once, however many attempts the run has."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from foliot.storage.tx import Database, Role, Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """`room` is the id or the key of one; without it the job has a room of its own, or each run one, with `new_room`."""
+class RunMessage:
+    """A message to post. `room` is an id or key; without it the job has its own room, or each run with `new_room`."""
 
     run_id: RunId
     job_id: JobId
@@ -35,50 +35,50 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class StoredMessage:
     message: Message
-    is_sent_on: bool  # by the webhook of its room
+    is_sent_on: bool  # to the webhook of its room
 
 
 async def deliver(
-    database: Database, workspace_id: WorkspaceId, letter: Letter, quotas: Quotas = UNLIMITED
-) -> Left:
-    """An attempt after the first finds its message, and leaves no other. Raises NotFound where the job may not see the room.
+    database: Database, workspace_id: WorkspaceId, letter: RunMessage, quotas: Quotas = UNLIMITED
+) -> StoredMessage:
+    """Post the message. A later attempt finds it and posts no other. Raise NotFound when the job may not see the room.
 
-    `quotas` are those of the installation; what the workspace has of its own comes before them.
+    `quotas` are the installation's; those of the workspace override them.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await rooms.message_of_run(tx, letter.run_id)
+        found = await rooms.find_message_of_run(tx, letter.run_id)
         if found is not None:
-            return Left(found, is_sent_on=False)
-        home = await workspaces.by_id(tx, workspace_id)
+            return StoredMessage(found, is_sent_on=False)
+        home = await workspaces.get(tx, workspace_id)
         quotas = quotas if home is None else quotas.overlaid(home.quotas)
         room = await _room(tx, letter, quotas)
         new = NewMessage(
             room.id, letter.kind, sender_of_job(letter.kind), letter.text, letter.run_id, letter.job_id
         )
-        # Where two attempts meet, the second waits for the first at the room's row or at the run's message, and then finds it.
+        # Of two concurrent attempts, the second waits at the row of the room or message and then finds the message.
         sent = await rooms.append(tx, new)
         if sent is None:
-            found = await rooms.message_of_run(tx, letter.run_id)
+            found = await rooms.find_message_of_run(tx, letter.run_id)
             if found is None:
                 raise room_not_found(letter.room or room.id)
-            return Left(found, is_sent_on=False)
+            return StoredMessage(found, is_sent_on=False)
         await check_message_quota(tx, quotas, sent)
-        return Left(sent, is_sent_on=await queue_delivery(tx, sent))
+        return StoredMessage(sent, is_sent_on=await queue_delivery(tx, sent))
 
 
-async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:
-    """What an agent's job writes goes where the agent may go."""
+async def _room(tx: Tx, letter: RunMessage, quotas: Quotas) -> Room:
+    """Find or create the room. A job of an agent may write only where its agent may."""
     agent = await agent_of_job(tx, letter.job_id)
     if letter.room is None:
         key = key_of_run(letter.run_id) if letter.new_room else key_of_job(letter.job_id)
         wanted = NewRoom(letter.job_name, key, () if agent is None else (agent,), letter.job_id)
-        found = await rooms.by_key(tx, key)
+        found = await rooms.find_by_key(tx, key)
         if found is None:
             if await rooms.insert(tx, wanted) is not None:
                 await check_room_quota(tx, quotas)
-            found = await rooms.by_key(tx, key)
+            found = await rooms.find_by_key(tx, key)
         assert found is not None, "the key is there, by us or by another attempt"
         return found
     found = await find_room(tx, letter.room, agent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.domain.access import Scope
-from foliot.domain.delivery import Kind
+from foliot.domain.delivery import DeliveryKind
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import JobId, PrincipalId, RoomId
 from foliot.domain.quotas import Quotas, check_messages, check_rooms
@@ -22,12 +22,12 @@ REMOVED = "The webhook was removed before this was sent."
 
 async def find_room(tx: Tx, room: RoomId | str, agent: PrincipalId | None) -> Room | None:
     """Return the room with this id or key, when the agent may see it. Without an agent, every room is visible."""
-    return await (rooms.by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
+    return await (rooms.find_by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
 
 
 async def agent_of_job(tx: Tx, job_id: JobId) -> PrincipalId | None:
     """Return the owner of the job when that is an agent: the job may write only where its agent may."""
-    owner = await jobs.owner(tx, job_id)
+    owner = await jobs.load_owner(tx, job_id)
     found = None if owner is None else await members.get(tx, owner)
     return owner if found is not None and found.principal.is_agent else None
 
@@ -50,7 +50,7 @@ async def check_room_quota(tx: Tx, quotas: Quotas) -> None:
 async def check_message_quota(tx: Tx, quotas: Quotas, sent: Message) -> None:
     """Call this after the insert, under the room's lock. Counts from the oldest message on, deleted ones included."""
     if quotas.room_messages is not None and sent.seq > quotas.room_messages:
-        oldest = await rooms.oldest_seq(tx, sent.room_id)
+        oldest = await rooms.find_oldest_seq(tx, sent.room_id)
         check_messages(quotas, 0 if oldest is None else sent.seq - oldest + 1)
 
 
@@ -77,5 +77,5 @@ async def queue_delivery(tx: Tx, message: Message) -> bool:
     found = await webhooks.lock(tx, message.room_id)
     if found is None or found.stopped_at is not None:
         return False
-    await outbox.put(tx, Kind.ROOM_MESSAGE, message.room_id, message.seq, found.hook.receiver)
+    await outbox.put(tx, DeliveryKind.ROOM_MESSAGE, message.room_id, message.seq, found.hook.receiver)
     return True

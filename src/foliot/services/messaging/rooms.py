@@ -1,4 +1,7 @@
-"""What can be done with rooms: make them, give them to agents, send them on, read them, write in them."""
+"""Chat rooms: create, share with agents, set webhooks, read and post messages.
+
+Why: docs/decisions/903-chat-rooms-and-webhooks.md
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,11 @@ from foliot.storage.tx import Database, Role, Tx
 
 __all__ = [
     "KEEP",
-    "Changes",
     "Keep",
     "MessagePage",
     "NewRoom",
-    "Posted",
+    "PostedMessage",
+    "RoomChanges",
     "change",
     "create",
     "delete",
@@ -50,7 +53,7 @@ PRUNED = 2_000  # messages in one step
 
 
 class Keep(Enum):
-    """As it was: of what can be taken away, None says that it is."""
+    """A value to keep. None would remove it."""
 
     KEEP = "keep"
 
@@ -59,8 +62,8 @@ KEEP = Keep.KEEP
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """`webhook` makes the new hook of the one that there is; None takes it away."""
+class RoomChanges:
+    """The fields to change. `webhook` builds the new webhook from the old one; None removes it."""
 
     name: str | None = None
     agents: tuple[PrincipalId, ...] | None = None
@@ -68,9 +71,9 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostedMessage:
     message: Message
-    is_sent_on: bool  # by the webhook of the room
+    is_sent_on: bool  # to the webhook of the room
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class MessagePage:
 
 
 async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook | None = None) -> Room:
-    """A room that an agent makes is its own, and it may give it to nobody else, nor send it elsewhere."""
+    """Create a room. A room of an agent belongs to that agent only, and has no webhook."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         if caller.visible_owner is not None:
             _only(caller.visible_owner, wanted.agents)
@@ -121,7 +124,7 @@ async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
         return await _found(tx, caller, room_id)
 
 
-async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Changes) -> Room:
+async def change(database: Database, caller: Caller, room_id: RoomId, wanted: RoomChanges) -> Room:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         before = await rooms.lock(tx, room_id)
         if before is None:
@@ -142,7 +145,7 @@ async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Ch
 
 
 async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
-    """With everything that was written in it."""
+    """Delete the room with its messages."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         room = await rooms.lock(tx, room_id)
         if room is None:
@@ -155,7 +158,7 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
 
 async def post(
     database: Database, caller: Caller, room_id: RoomId, text: str, kind: MessageKind = MessageKind.MESSAGE
-) -> Posted:
+) -> PostedMessage:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
         new = NewMessage(room_id, kind, sender_of(caller.holder.principal), text)
@@ -166,21 +169,21 @@ async def post(
         is_sent_on = await queue_delivery(tx, sent)
         told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
         await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
-        return Posted(sent, is_sent_on)
+        return PostedMessage(sent, is_sent_on)
 
 
 async def read(
     database: Database, caller: Caller, room_id: RoomId, *, after: int = 0, limit: int = 50
 ) -> MessagePage:
-    """The messages behind number `after`, in order."""
+    """List messages after number `after`."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
-        found = await rooms.messages_after(tx, room_id, after, limit + 1)
+        found = await rooms.list_messages(tx, room_id, after, limit + 1)
     return MessagePage(found[:limit], len(found) > limit)
 
 
 async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int:
-    """For the janitor: messages older than that go, and rooms made for one run that are left empty. How many of both."""
+    """Delete messages older than that, and empty rooms of single runs. Return the larger count."""
     async with database.tx(Role.ENGINE) as tx:
         messages, empty = await rooms.prune(tx, tx.now - keep, limit)
     if messages or empty:
@@ -188,7 +191,7 @@ async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int
     return max(messages, empty)
 
 
-async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes) -> None:
+async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: RoomChanges) -> None:
     if wanted.webhook is None:
         await remove_webhook(tx, before.id)
     elif not isinstance(wanted.webhook, Keep):
@@ -204,14 +207,14 @@ async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
 
 
 async def _check_agents(tx: Tx, agents: Sequence[PrincipalId]) -> None:
-    known = await rooms.agents_among(tx, agents) if agents else frozenset()
+    known = await rooms.list_agents(tx, agents) if agents else frozenset()
     for place, each in enumerate(agents):
         if each not in known:
             raise _no_agent(place)
 
 
 def _only(agent: PrincipalId, wanted: Sequence[PrincipalId]) -> None:
-    """To an agent, others are not there."""
+    """An agent may name only itself."""
     for place, each in enumerate(wanted):
         if each != agent:
             raise _no_agent(place)

@@ -1,4 +1,4 @@
-"""Why: of a job at any instant, past or future, and of one run. Loads what is known; `domain/explain/instants.py` says it."""
+"""Explain a job at an instant, past or future, or one run. `domain/explain` decides; this module loads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from foliot.domain.explain.records import Recorded, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
-from foliot.services.runs.explain_steps import Answer, Asked, ask_about, explain_open, recorded
+from foliot.services.runs.explain_steps import (
+    ExplainContext,
+    RunExplanation,
+    explain_open,
+    load_explain_context,
+    recorded,
+)
 from foliot.storage.runs import run_history
 from foliot.storage.runs.explain_queries import MOST_NAMED
 from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["Answer", "explain_instant", "explain_run"]
+__all__ = ["RunExplanation", "explain_instant", "explain_run"]
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
 
@@ -28,18 +34,18 @@ async def explain_instant(
     scope: Scope,
     job_id: JobId,
     at: datetime | None = None,
-) -> Answer:
-    """What happened to this job at `at`, or what will; without an instant, at its last planned time, or its first."""
+) -> RunExplanation:
+    """Explain this job at `at`; without an instant, at its last planned time, or its first."""
     if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         if at is None:
-            asked = await ask_about(tx, job_id)
+            asked = await load_explain_context(tx, job_id)
             at = asked.last_planned()
             if at >= tx.now and (newest := await run_history.load_newest(tx, job_id)) is not None:
                 return await _answer_about(tx, asked, newest)
-        asked = await ask_about(tx, job_id, at)
+        asked = await load_explain_context(tx, job_id, at)
         subject = asked.subject
         entry = (
             await run_history.find_near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
@@ -70,14 +76,14 @@ async def explain_instant(
         return asked.answer(asked.with_revision(told, entry), entry, at, before, after)
 
 
-async def explain_run(database: Database, scope: Scope, run_id: RunId) -> Answer:
-    """What became of this run, or what it waits for and where it stands."""
+async def explain_run(database: Database, scope: Scope, run_id: RunId) -> RunExplanation:
+    """Explain the end of this run, or what it waits for."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         entry = await require_visible_run(tx, run_id, scope)
-        return await _answer_about(tx, await ask_about(tx, entry.run.job_id), entry)
+        return await _answer_about(tx, await load_explain_context(tx, entry.run.job_id), entry)
 
 
-async def _answer_about(tx: Tx, asked: Asked, entry: RunWithRevision) -> Answer:
+async def _answer_about(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -> RunExplanation:
     if entry.run.status in _OPEN:
         return asked.answer(await explain_open(tx, asked, entry), entry)
     told = explain_record(asked.job, await _ended(tx, entry))
@@ -85,7 +91,7 @@ async def _answer_about(tx: Tx, asked: Asked, entry: RunWithRevision) -> Answer:
 
 
 async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:
-    """With what became of each attempt, where there was more than one."""
+    """Add the ends of the attempts when there was more than one."""
     record = recorded(entry)
     if entry.run.attempt_count <= 1:
         return record

@@ -1,4 +1,4 @@
-"""A job that somebody asks about, with what stood at the instant asked for, and what can be looked up for the answer."""
+"""Load what an explanation needs: the job, its definition at an instant, and the state of an open run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import datetime
 from foliot.domain.definition import Rules
 from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import not_found
-from foliot.domain.explain.hosts import Bound, explain_bound
+from foliot.domain.explain.hosts import HostWait, explain_bound
 from foliot.domain.explain.instants import nearest
 from foliot.domain.explain.records import (
     Explanation,
-    Place,
+    QueuePosition,
     Recorded,
     Verdict,
     explain_crowded,
@@ -22,9 +22,8 @@ from foliot.domain.freeze import Freeze, freeze_at
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.domain.run import WaitsFor
+from foliot.domain.run import WaitsFor, target_of
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.domain.target import target_of
 from foliot.services.workers.overview import remedy
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision
@@ -42,8 +41,8 @@ from foliot.storage.workers import hosts
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What is told, and what it is about. Of one run no instant is asked, so none is near."""
+class RunExplanation:
+    """An explanation and its subject. For one run there is no instant, and no nearest times."""
 
     told: Explanation
     job_id: JobId
@@ -55,13 +54,13 @@ class Answer:
     after: PlannedTime | None = None
 
 
-class Asked:
-    """A job somebody asks about, with the definition in force at the instant asked for, and what can be looked up for the answer."""
+class ExplainContext:
+    """A job with the definition in force at the instant in question."""
 
     def __init__(self, tx: Tx, subject: ExplainedJob, then: Revision | None, job: Job) -> None:
         self.tx = tx
         self.subject = subject
-        self.then = then  # None: the one it has now
+        self.then = then  # None: the current one
         self.definition = subject.definition if then is None else then.definition
         self.job = job
 
@@ -74,12 +73,12 @@ class Asked:
         return tuple(each.freeze for each in covering)
 
     async def switched_off(self) -> str | None:
-        """Why its type is switched off in its workspace; empty where nobody said, None where it is not."""
+        """Return why the type is disabled: empty without a reason, None when it is enabled."""
         found = (await job_types.list_disabled(self.tx)).get(self.subject.definition.spec.type)
         return None if found is None else found.reason
 
     async def hangs_on(self) -> str | None:
-        """What a job without planned times of its own waits for."""
+        """Return what a job without planned times waits for."""
         if self.job.is_chained:
             live = self.subject.live_number
             return None if live is None else f"run {live} to end"
@@ -94,9 +93,9 @@ class Asked:
         return f" {word} ".join(listed)
 
     def last_planned(self) -> datetime:
-        """What people mean who name no time: the planned time that has just been, else the one to come, else now.
+        """Return the default instant: the last planned time, else the next, else now.
 
-        A job with none behind it may have records all the same: of a moment before it was made, or of runs asked for by hand.
+        A job without a past planned time may still have records: of manual runs, or of a time before it was created.
         """
         if self.job.is_chained:
             return self.subject.next_at or self.tx.now
@@ -111,13 +110,13 @@ class Asked:
         at: datetime | None = None,
         before: PlannedTime | None = None,
         after: PlannedTime | None = None,
-    ) -> Answer:
+    ) -> RunExplanation:
         subject, schedule = self.subject, self.definition.spec.schedule
         run = None if entry is None else entry.run
-        return Answer(told, subject.id, subject.status, schedule, run, at, before, after)
+        return RunExplanation(told, subject.id, subject.status, schedule, run, at, before, after)
 
     def with_revision(self, told: Explanation, entry: RunWithRevision | None) -> Explanation:
-        """Says so where the answer speaks of another definition than the one the job has now."""
+        """Add a fact when the answer uses another definition than the current one."""
         subject = self.subject
         if entry is not None and entry.schedule_rev != subject.schedule_rev:
             fact = f"It was planned by schedule revision {entry.schedule_rev}; the job is at revision {subject.schedule_rev} now."
@@ -128,22 +127,22 @@ class Asked:
         return replace(told, facts=(*told.facts, fact))
 
 
-async def ask_about(tx: Tx, job_id: JobId, at: datetime | None = None) -> Asked:
+async def load_explain_context(tx: Tx, job_id: JobId, at: datetime | None = None) -> ExplainContext:
     subject = await explain_queries.load_job(tx, job_id)
     if subject is None:
         raise not_found("job")
     then = None
     if at is not None and subject.created_at <= at < subject.updated_at:
-        then = await revisions.in_force(tx, job_id, at)
+        then = await revisions.find_in_force(tx, job_id, at)
     spec = (then or subject).definition.spec
     schedule_rev = (then or subject).schedule_rev
-    known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    known = await calendars.load(tx, spec.calendars) if spec.calendars else {}
     mine = tuple(known[each] for each in spec.calendars if each in known)
     job = Rules(spec).job(subject.id, subject.workspace_id, schedule_rev, mine)
-    return Asked(tx, subject, then, job)
+    return ExplainContext(tx, subject, then, job)
 
 
-async def explain_open(tx: Tx, asked: Asked, entry: RunWithRevision) -> Explanation:
+async def explain_open(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -> Explanation:
     record = recorded(entry)
     if entry.run.status is RunStatus.WAITING:
         waiting = await explain_queries.load_waiting_position(tx, entry.run.id)
@@ -174,7 +173,7 @@ def recorded(entry: RunWithRevision) -> Recorded:
     )
 
 
-async def _place(tx: Tx, asked: Asked, waiting: WaitingPosition) -> Place:
+async def _place(tx: Tx, asked: ExplainContext, waiting: WaitingPosition) -> QueuePosition:
     behind, until = None, waiting.expires_at
     match waiting.waits_for:
         case WaitsFor.TURN:
@@ -193,10 +192,10 @@ async def _place(tx: Tx, asked: Asked, waiting: WaitingPosition) -> Place:
         case WaitsFor.LIMIT:
             behind = await _limits(tx, asked, waiting.concurrency_key)
     position = None if waiting.ahead is None else waiting.ahead + 1
-    return Place(waiting.waits_for, position, waiting.line, behind, until)
+    return QueuePosition(waiting.waits_for, position, waiting.line, behind, until)
 
 
-async def _limits(tx: Tx, asked: Asked, concurrency_key: str | None) -> str | None:
+async def _limits(tx: Tx, asked: ExplainContext, concurrency_key: str | None) -> str | None:
     found = await explain_queries.list_limits(tx, asked.subject.workspace_id, concurrency_key)
     named = [
         f"{f'concurrency key {limit.key}' if limit.key else 'the workspace'}: {limit.in_use} of {limit.cap} in use"
@@ -206,9 +205,11 @@ async def _limits(tx: Tx, asked: Asked, concurrency_key: str | None) -> str | No
     return "; ".join(named) or None
 
 
-async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: ReadyPosition) -> Explanation:
-    if (why := await asked.switched_off()) is not None:  # whoever claims next puts it in line
-        held = Place(WaitsFor.TYPE, behind=why or None)
+async def _explain_ready(
+    tx: Tx, asked: ExplainContext, record: Recorded, ready: ReadyPosition
+) -> Explanation:
+    if (why := await asked.switched_off()) is not None:  # the next claim makes it wait
+        held = QueuePosition(WaitsFor.TYPE, behind=why or None)
         return explain_record(asked.job, replace(record, status=RunStatus.WAITING), held)
     if ready.available_at > tx.now:
         return explain_record(asked.job, replace(record, retry_at=ready.available_at))
@@ -217,7 +218,7 @@ async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: ReadyPos
         return await _explain_bound(tx, asked, record, ready, workers)
     workers = [worker for worker in workers if worker.host_id is None]
     if serving := [worker for worker in workers if worker.serves(ready.queue, ready.type)]:
-        place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
+        place = QueuePosition(WaitsFor.TURN, ready.ahead + 1, ready.line)
         if all(worker.running_count >= worker.capacity for worker in serving):
             return explain_crowded(record, place, sum(worker.capacity for worker in serving))
         return explain_record(asked.job, record, place)
@@ -230,18 +231,18 @@ async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: ReadyPos
 
 
 async def _explain_bound(
-    tx: Tx, asked: Asked, record: Recorded, ready: ReadyPosition, workers: list[AliveWorker]
+    tx: Tx, asked: ExplainContext, record: Recorded, ready: ReadyPosition, workers: list[AliveWorker]
 ) -> Explanation:
     assert ready.target is not None
     target = target_of(ready.target)
     host = await hosts.resolve(tx, asked.subject.workspace_id, target)
     if host is None:
-        return explain_bound(asked.job, record, Bound(target))
+        return explain_bound(asked.job, record, HostWait(target))
     found = await hosts.get(tx, host.id)
     assert found is not None, "it was resolved in this transaction"
     leased = await hosts.load_used_capacity(tx, host.id)
     lane = (leased.reads, found.max_reads) if ready.read_only else (leased.mutations, found.max_mutations)
-    bound = Bound(
+    bound = HostWait(
         target,
         host.name,
         host.sighting,
@@ -249,7 +250,7 @@ async def _explain_bound(
         under_way=lane[0],
         most=lane[1],
     )
-    place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
+    place = QueuePosition(WaitsFor.TURN, ready.ahead + 1, ready.line)
     return explain_bound(asked.job, record, bound, ready.type, tx.now, place)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine
@@ -52,7 +52,7 @@ async def read(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_run(tx, run_id, scope)
         lines = await logs.page(tx, run_id, after, limit + 1)
-        head = await logs.head(tx, run_id)
+        head = await logs.load_head(tx, run_id)
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)
 
 

@@ -59,7 +59,7 @@ async def _visible(tx: Tx, found: Sequence[FreezeRow], scope: Scope) -> tuple[Fr
     """To an agent, jobs of others do not exist: neither do freezes that cover nothing else."""
     if scope.visible_owner is None:
         return tuple(found)
-    own = await freezes.owned(tx, {job for row in found for job in row.scoped.jobs}, scope.visible_owner)
+    own = await freezes.list_owned(tx, {job for row in found for job in row.scoped.jobs}, scope.visible_owner)
     seen = [replace(row, scoped=replace(row.scoped, jobs=row.scoped.jobs & own)) for row in found]
     return tuple(
         shown

@@ -2,6 +2,8 @@
 
 A freeze never edits a job. The tick decides planned times and loads the freezes in force. This module handles runs that exist already:
 unclaimed runs wait while the freeze is on and are released at its end.
+
+Why: docs/decisions/204-freezes.md
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
     freeze, after = frozen.freeze, FIRST_ID
     while freeze.start_at <= tx.now:
         async with database.tx(Role.APP, scope.workspace_id) as tx:
-            job_ids = await freezes.covered_with_work(tx, freeze.id, after, BATCH)
+            job_ids = await freezes.list_covered_with_work(tx, freeze.id, after, BATCH)
             await _hold(tx, job_ids)
         if len(job_ids) < BATCH:
             async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -154,7 +156,7 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
 async def hold(database: Database, limit: int = BATCH) -> int:
     """Hold unclaimed runs that a freeze covers, and cancel running ones where it says so. For the sweeper, since a freeze may begin later."""
     async with database.tx(Role.ENGINE) as tx:
-        job_ids = await freezes.startable_while_frozen(tx, limit)
+        job_ids = await freezes.list_startable_while_frozen(tx, limit)
         held = await _hold(tx, job_ids)
         if len(job_ids) < limit:
             await freezes.mark_started(tx)
@@ -178,7 +180,7 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
     ):  # between two attempts a claim may make a run wait for a limit, or a limit release one
         frozen = [
             run
-            for run in await freezes.startable_of(tx, rows)
+            for run in await freezes.list_startable(tx, rows)
             if context.is_frozen(rows[run.job_id], run.run_id, run.trigger, tx.now)
         ]
         if not frozen:
@@ -238,7 +240,7 @@ async def _reset_timers(tx: Tx, limit: int) -> tuple[int, bool]:
     lifted = await freezes.find_lifted(tx)
     if lifted is None:
         return 0, False
-    job_ids = await freezes.held_timers(tx, lifted, limit)
+    job_ids = await freezes.list_held_timers(tx, lifted, limit)
     moved = await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
     is_full = len(job_ids) == limit
     await freezes.store_thaw_progress(

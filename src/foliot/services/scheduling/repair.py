@@ -64,8 +64,8 @@ async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
         reached = await scans.lock_position(tx, Scan.TIMERS)
         if reached is None or (await installation.get(tx)).is_held:
             return Repaired()
-        late, unreadable = await repair.due(tx, tx.now - LATE, MOST_DUE)
-        seen = await repair.timers_after(tx, reached.position, limit)
+        late, unreadable = await repair.list_due(tx, tx.now - LATE, MOST_DUE)
+        seen = await repair.list_timers(tx, reached.position, limit)
         unreadable += [each.job_id for each in seen if each.row is None]
         mended = await _mend(tx, await _suspects(tx, seen))
         is_complete = len(seen) < limit
@@ -82,7 +82,7 @@ async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
         reached = await scans.lock_position(tx, Scan.RUNS)
         if reached is None:
             return Repaired()
-        seen = await repair.runs_after(tx, reached.position, limit)
+        seen = await repair.list_open_runs(tx, reached.position, limit)
         over = [each for each in seen if each.is_over]
         unknown = {each.job_id for each in seen if not each.is_known or each.is_over}
         rows = await timers.lock(tx, sorted(unknown)) if over else {}
@@ -120,7 +120,7 @@ async def refresh_zone_data(
             )  # a node with still newer data stores its version before or after this step
             if (await installation.get(tx)).tzdata_version != version:
                 return moved
-            seen = await repair.timers_after(tx, position, limit)
+            seen = await repair.list_timers(tx, position, limit)
             mended = await _mend(tx, await _suspects(tx, seen))
             changed = [each for each in mended if each.before != each.after]
             await repair.note_rescheduled(tx, changed, f"zone data {version}")

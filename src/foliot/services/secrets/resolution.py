@@ -8,23 +8,23 @@ from typing import Any, NamedTuple
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import RunError
 from foliot.domain.secret_references import names, resolved
-from foliot.services.secrets.vault import Sealed, UnreadableError, Vault, purpose
+from foliot.services.secrets.vault import SealedValue, UnreadableError, Vault, purpose
 from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SealedSecret
 from foliot.storage.tx import Database, Role
 
-Config = Mapping[str, Any]
+SecretConfig = Mapping[str, Any]
 
 
 class ResolvedConfig(NamedTuple):
     config: dict[str, Any]
-    masks: tuple[str, ...]  # the values in it, which may be shown nowhere
+    masks: tuple[str, ...]  # the values, to be masked everywhere
 
 
 async def resolve_secrets(
-    database: Database, vault: Vault | None, workspace_id: WorkspaceId, configs: Sequence[Config]
+    database: Database, vault: Vault | None, workspace_id: WorkspaceId, configs: Sequence[SecretConfig]
 ) -> list[ResolvedConfig | RunError]:
-    """Each with the values of its secrets, or why that cannot be."""
+    """Return each config with the values of its secrets, or the error."""
     wanted = [names(config) for config in configs]
     async with database.tx(Role.APP, workspace_id) as tx:
         boxes = await secrets.load_sealed(tx, frozenset().union(*wanted))
@@ -44,7 +44,7 @@ def _opened(vault: Vault | None, name: str, box: SealedSecret | None) -> str | R
         )
     try:
         bound = purpose(box.workspace_id, box.id, box.version)
-        return vault.open(bound, Sealed(box.key_id, box.sealed_value)).decode()
+        return vault.open(bound, SealedValue(box.key_id, box.sealed_value)).decode()
     except UnreadableError as error:
         why = (
             "what is stored is not what was sealed; set it anew"
@@ -54,7 +54,7 @@ def _opened(vault: Vault | None, name: str, box: SealedSecret | None) -> str | R
         return RunError("secret_unreadable", f'The secret "{name}" cannot be read: {why}.')
 
 
-def _resolved(config: Config, values: Mapping[str, str | RunError]) -> ResolvedConfig | RunError:
+def _resolved(config: SecretConfig, values: Mapping[str, str | RunError]) -> ResolvedConfig | RunError:
     plain = {}
     for name, value in sorted(values.items()):
         if isinstance(value, RunError):

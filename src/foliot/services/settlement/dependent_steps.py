@@ -58,7 +58,7 @@ async def wake_dependents(writer: SettlementWriter) -> None:
 async def judge_gates_of(writer: SettlementWriter, job_ids: Sequence[JobId]) -> None:
     """Judge again the runs that wait at the gates of these jobs."""
     rules = {job_id: writer.rows[job_id].rules.spec.depends_when for job_id in job_ids}
-    found = await dependencies.facts(writer.tx, rules)
+    found = await dependencies.load_facts(writer.tx, rules)
     for job_id, rule in rules.items():
         await _judge_gate(writer, job_id, found.get(job_id, Dependencies((), rule)))
 
@@ -77,7 +77,7 @@ async def _wake(
 ) -> None:
     rules = {row.job_id: row.rules.spec.depends_when for row in writer.rows.values()}
     off = await job_types.disabled_in(writer.tx, {row.workspace_id for row in writer.rows.values()})
-    for job_id, edges in (await dependencies.facts(writer.tx, rules)).items():
+    for job_id, edges in (await dependencies.load_facts(writer.tx, rules)).items():
         if not any(each.edge.upstream in upstreams for each in edges.edges):
             continue
         if isinstance(writer.rows[job_id].rules, UnreadableRules):  # the upstream run must end all the same

@@ -202,7 +202,7 @@ class SettlementWriter:
             for job_id, run in promoted.items()
             if run.trigger is Trigger.SCHEDULE and self.rows[job_id].has_gate
         }
-        await self.release(list(promoted.values()), await dependencies.facts(self.tx, gated))
+        await self.release(list(promoted.values()), await dependencies.load_facts(self.tx, gated))
 
     def _request(self, run: WaitingRun, gate: Dependencies | None) -> StartRequest:
         job, row, now = self.job(run.job_id).state.job, self.rows[run.job_id], self.tx.now

@@ -41,7 +41,7 @@ async def sweep(database: Database, limit: int = BATCH) -> SweepResult:
     for worker_id, name in silent:
         log.warning("worker.struck_off", extra={"worker": str(worker_id), "name_of_worker": name})
     async with database.tx(Role.ENGINE) as tx:
-        ignored = await workers.ignored_cancels(tx, tx.now - CANCEL_GRACE, limit)
+        ignored = await workers.list_ignored_cancels(tx, tx.now - CANCEL_GRACE, limit)
         abandoned = await workers.list_abandoned_leases(tx, limit)
         overdue = await workers.list_overdue_leases(tx, tx.now - DEADLINE_SLACK, limit)
     # One reason per run: an ignored cancel is a cancel, and a run without a worker cannot time out.

@@ -31,7 +31,7 @@ async def advance_waiting_runs(database: Database, limit: int = BATCH) -> Waitin
     ended = await expiry.expire_runs(database, limit)
     opened = await expiry.open_windows(database, limit)
     judged = await expiry.judge_gates(database, limit)
-    switched_on = await job_types.let_go(database, limit)
+    switched_on = await job_types.release_held_runs(database, limit)
     miscounted = await limits.recount(database)
     return WaitingRunsResult(
         held,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.target import Target
+from foliot.domain.run import Target
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 from foliot.storage.workers import workers as worker_rows
@@ -65,13 +65,13 @@ class Queue:
 async def workers(database: Database, scope: Scope) -> list[WorkerOverview]:
     """List the workers that serve this workspace: live ones first, then those lost within the last day."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        return await overview.workers(tx, tx.now - LOST_SHOWN, MOST, scope.visible_owner)
+        return await overview.list_workers(tx, tx.now - LOST_SHOWN, MOST, scope.visible_owner)
 
 
 async def queues(database: Database, scope: Scope) -> list[Queue]:
     """List every queue that a job names or a worker serves, by name."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await overview.queues(tx, MOST, scope.visible_owner)
+        found = await overview.list_queues(tx, MOST, scope.visible_owner)
     warned = [] if scope.visible_owner else await unserved(database, scope.workspace_id, timedelta(0))
     return [Queue(seen, [each for each in warned if each.queue == seen.name]) for seen in found]
 

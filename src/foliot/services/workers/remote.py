@@ -1,7 +1,7 @@
-"""Workers that speak HTTP: hosts, and workers elsewhere that serve the queues of one workspace.
+"""Workers that use HTTP: on hosts, or elsewhere for the queues of one workspace.
 
-Each belongs to the principal whose key registered it. To anybody else it is not there, and it sees no run but those leased to it:
-what it claims and reports goes through row-level security like everything that people ask for.
+Each belongs to the principal whose key registered it; for others it does not exist, and it sees only runs leased to it. Its
+claims and reports pass row-level security like all requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foliot.domain.outcomes import (
     Succeeded,
     TimedOut,
 )
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
@@ -31,8 +31,8 @@ from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.services.workers.claim import Claimer, ClaimResult, Turns, Work, claim_work
-from foliot.services.workers.remote_register import Speaker
-from foliot.services.workers.workers import LEASE, Beat
+from foliot.services.workers.remote_register import WorkerPrincipal
+from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.storage.content import logs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
@@ -42,11 +42,11 @@ from foliot.storage.workers.workers import HeldLease, RemoteWorker
 
 log = logging.getLogger(__name__)
 
-UNHEARD = timedelta(seconds=15)  # after a claim its answer has come, or never will
+UNHEARD = timedelta(seconds=15)  # seconds after which the answer to a claim has arrived or is lost
 
 
-class Told(NamedTuple):
-    """What a worker says of one attempt. Whose run it is, the lease knows."""
+class RemoteReport(NamedTuple):
+    """The report of one attempt. The lease identifies the job."""
 
     run_id: RunId
     fence: int
@@ -56,7 +56,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What was claimed; and where that is nothing, how long until the next of what is meant for this host may start."""
+    """Claimed runs; when there are none, the time until the next run for this host may start."""
 
     work: Sequence[Work] = ()
     next_in: timedelta | None = None
@@ -64,20 +64,20 @@ class Offer:
 
 async def beat(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     working_on: Collection[tuple[RunId, int]],
     *,
     draining: bool = False,
     lease: timedelta = LEASE,
-) -> Beat:
-    """`working_on` is all it knows of, what it has still to report included: the rest of what it holds goes to others."""
+) -> HeartbeatReply:
+    """Record a heartbeat. `working_on` has all runs the worker knows, unreported ones included; its other leases are released."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         found = await _found(tx, speaker, worker_id)
         if found is None or not await workers.record_heartbeat(
             tx, worker_id, tx.now + lease, is_draining=draining, running_count=len(working_on)
         ):
-            return Beat(is_alive=False)
+            return HeartbeatReply(is_alive=False)
         await hosts.record_heartbeat(tx, worker_id, tx.now + lease)
         cancels = await workers.list_cancel_requests(tx, worker_id)
         gone = await workers.list_lost_leases(tx, worker_id, working_on)
@@ -86,17 +86,17 @@ async def beat(
         log.warning("claim.unheard", extra={"worker": str(worker_id), "runs": len(unheard_of)})
         async with database.tx(Role.APP, speaker.workspace_id) as tx:
             await settle_reports(tx, [_handed_back(each) for each in unheard_of])
-    return Beat(is_alive=True, cancels=cancels, gone=gone)
+    return HeartbeatReply(is_alive=True, cancels=cancels, gone=gone)
 
 
 async def stops(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     working_on: Collection[tuple[RunId, int]],
     stopping: Collection[tuple[RunId, int]],
-) -> Beat:
-    """What is to be stopped, beside what it has been told of; a heartbeat in all but the renewal."""
+) -> HeartbeatReply:
+    """List runs to stop that the worker has not been told of, without renewing the lease."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             raise gone()
@@ -105,25 +105,25 @@ async def stops(
         lost = [
             each for each in await workers.list_lost_leases(tx, worker_id, working_on) if each not in told
         ]
-    return Beat(is_alive=True, cancels=cancels, gone=lost)
+    return HeartbeatReply(is_alive=True, cancels=cancels, gone=lost)
 
 
 async def claim(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     types: Sequence[str],
     permits: int,
     vault: Vault | None = None,
 ) -> Offer:
-    """With the values of the secrets that its jobs name, which `vault` opens: the worker has no key to them."""
+    """Claim runs, with the values of their secrets: the worker has no key for them."""
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
     if found is None:
         raise gone()
     claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
     taken = await _claimed(database, claimer, found, vault)
-    for each in taken.orphans:  # its lease is swept at its deadline
+    for each in taken.orphans:  # the sweeper ends the lease at its deadline
         log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
     if taken.work or found.host_id is None:
         return Offer(taken.work)
@@ -133,11 +133,11 @@ async def claim(
 
 
 async def report(
-    database: Database, speaker: Speaker, worker_id: WorkerId, told: Sequence[Told]
+    database: Database, speaker: WorkerPrincipal, worker_id: WorkerId, told: Sequence[RemoteReport]
 ) -> frozenset[RunId]:
-    """Settle what it says, as far as the leases are its own; the runs of the others are somebody else's by now.
+    """Settle reports of leases that are this worker's.
 
-    What is refused stands in the audit. A report that was taken before is taken again, and changes nothing.
+    Refused reports go to the audit. A repeated report is accepted and changes nothing.
     """
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         found = await _found(tx, speaker, worker_id)
@@ -153,20 +153,20 @@ async def report(
             tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
-        # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
-        for run_id in await run_records.known(tx, refused) if refused else ():
+        # Unknown runs are not recorded: made-up ids must not fill the audit.
+        for run_id in await run_records.list_known(tx, refused) if refused else ():
             await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
 
 
 async def write(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     chunks: Sequence[LogChunk],
     how_far: Mapping[tuple[RunId, int], Progress] | None = None,
 ) -> int:
-    """Lines of runs that it has, and how far they are. What others say of them is dropped; answers with how many chunks were its own."""
+    """Store log lines and progress of this worker's runs. Return how many chunks were accepted."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             return 0
@@ -180,9 +180,14 @@ async def write(
 
 
 async def keep(
-    database: Database, speaker: Speaker, given: NewArtifact, *, most_bytes: int, room: int | None = None
+    database: Database,
+    speaker: WorkerPrincipal,
+    given: NewArtifact,
+    *,
+    most_bytes: int,
+    room: int | None = None,
 ) -> None:
-    """A file of a run that it has."""
+    """Store an artifact of a run of this worker."""
     async with database.tx(Role.ENGINE) as tx:
         if await _found(tx, speaker, given.worker_id) is None:
             raise gone()
@@ -196,8 +201,8 @@ def gone() -> WorkerGone:
     )
 
 
-async def leave(database: Database, speaker: Speaker, worker_id: WorkerId) -> None:
-    """In good order: what it still holds goes back to be done by others, and nothing is spent."""
+async def leave(database: Database, speaker: WorkerPrincipal, worker_id: WorkerId) -> None:
+    """Unregister: release its runs to other workers without using up an attempt."""
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         found = await _found(tx, speaker, worker_id)
         if found is None:
@@ -215,7 +220,7 @@ def _handed_back(lease: HeldLease) -> Report:
     return Report(lease.run_id, lease.job_id, lease.fence, lease.worker_id, HandedBack())
 
 
-async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> RemoteWorker | None:
+async def _found(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId) -> RemoteWorker | None:
     return await workers.load_remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
 
 
@@ -234,7 +239,7 @@ async def _claimed(
 
 
 def _word(outcome: Outcome) -> str | None:
-    """How the ledger tells of such an end; None for what leaves no trace of its own."""
+    """The status word for this outcome in the run history; None when it leaves none."""
     match outcome:
         case Succeeded():
             return "succeeded"
@@ -250,7 +255,7 @@ def _word(outcome: Outcome) -> str | None:
             return None
 
 
-async def _note_refusal(tx: Tx, speaker: Speaker, worker_id: WorkerId, told: Told) -> None:
+async def _note_refusal(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId, told: RemoteReport) -> None:
     log.warning("report.refused", extra={"run": str(told.run_id), "fence": told.fence})
     after = {"worker": str(worker_id), "fence": told.fence, "outcome": _word(told.outcome)}
     await append_audit(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)

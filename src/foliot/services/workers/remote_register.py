@@ -1,6 +1,8 @@
-"""Workers and hosts that come over HTTP: who they are, what is on them, what they know. What they do then is in `remote.py`.
+"""Register workers and hosts that connect over HTTP. `remote.py` has what they do then.
 
-Each belongs to the principal whose key registered it first; keys of others cannot speak for it.
+Each belongs to the principal whose key registered it first; other keys cannot act for it.
+
+Why: docs/decisions/321-remote-workers-trust.md
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from foliot.storage.workers import hosts, workers
 from foliot.storage.workers.hosts import HostRegistration
 from foliot.storage.workers.workers import ANY_QUEUE, WorkerRow
 
-MOST_NAMES = 20_000  # of workers of one workspace, gone ones included
-MOST_TYPES = 500  # that a workspace's own workers have told of; the oldest make room
+MOST_NAMES = 20_000  # worker names of one workspace, gone ones included
+MOST_TYPES = 500  # types described by one workspace's workers; the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
-    """Whose key it is, and where."""
+class WorkerPrincipal:
+    """The principal of a worker's key, and its workspace."""
 
     workspace_id: WorkspaceId
     principal_id: PrincipalId
@@ -37,8 +39,8 @@ class Speaker:
 
 
 @dataclass(frozen=True, slots=True)
-class HostHello:
-    """A host introduces itself, with the server instances that it has."""
+class HostIntroduction:
+    """A host with its server instances."""
 
     name: str
     labels: Mapping[str, str] | None = None
@@ -46,29 +48,29 @@ class HostHello:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
-    """A worker introduces itself. One with a host serves no queue."""
+class RemoteWorkerHello:
+    """A worker to register. A worker of a host serves no queue."""
 
     name: str
     types: Sequence[str]
     capacity: int
     version: str = ""
     queues: Sequence[str] = (ANY_QUEUE,)
-    host: HostHello | None = None
+    host: HostIntroduction | None = None
     described: Sequence[JobTypeDescription] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredWorker:
     worker_id: WorkerId
     lease: timedelta
     host_id: HostId | None
 
 
 async def register(
-    database: Database, speaker: Speaker, hello: Hello, *, lease: timedelta = LEASE
-) -> Registered:
-    """A fresh id each time, as for every worker; a host keeps its name. What it tells of its types counts in its workspace alone."""
+    database: Database, speaker: WorkerPrincipal, hello: RemoteWorkerHello, *, lease: timedelta = LEASE
+) -> RegisteredWorker:
+    """Register the worker under a new id; its host keeps its name. Type descriptions count only in its workspace."""
     for place, each in enumerate(hello.described):
         if (problem := schemas.problem_of(each.config_schema)) is not None:
             pointer = f"/described/{place}/config_schema"
@@ -97,30 +99,32 @@ async def register(
             told = {each.name: each for each in hello.described}
             await job_types.describe(tx, speaker.workspace_id, list(told.values()))
             await job_types.forget_beyond(tx, speaker.workspace_id, MOST_TYPES)
-    return Registered(worker_id, lease, host_id)
+    return RegisteredWorker(worker_id, lease, host_id)
 
 
-async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelta) -> HostId:
+async def _register_host(
+    tx: Tx, speaker: WorkerPrincipal, hello: RemoteWorkerHello, lease: timedelta
+) -> HostId:
     assert hello.host is not None
     told = hello.host
     registering = HostRegistration(told.name, speaker.principal_id, told.labels, hello.version)
     found = await hosts.register(tx, speaker.workspace_id, registering, tx.now + lease)
     if found is None:
         raise Conflict(
-            f'There is a host "{told.name}" already, and it was registered with a key of somebody else.',
+            f'There is a host "{told.name}" already, and it was registered with the key of another member.',
             hint="Choose another name, use a key of the same member, or delete that host first.",
         )
     host_id, is_new = found
     has_new_servers = False
     if is_new:
         await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
-    held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
+    held = await hosts.find_held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
     if held is not None:
         raise Conflict(
-            f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
+            f'The server "{held[0]}" is on the host "{held[1]}", which is online with the key of another member.',
             hint="Move it there by `foliot hosts move-server`, or stop that host first.",
         )
-    # In one order: two hosts that take over from each other must not wait in a ring.
+    # In one order: two hosts that take over from each other must not deadlock.
     for name in sorted(set(told.instances)):
         put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
         if put is not None:

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import RunId
 from foliot.domain.logs import LogHead, LogLine, fitting
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -83,7 +83,7 @@ async def page(tx: Tx, run_id: RunId, after: int, limit: int) -> list[NumberedLi
     return await tx.fetch_as(NumberedLine, sql.logs.page, params)
 
 
-async def head(tx: Tx, run_id: RunId) -> LogHead:
+async def load_head(tx: Tx, run_id: RunId) -> LogHead:
     return await tx.fetch_one_as(LogHead, sql.logs.load_head, {"run_id": run_id}) or LogHead()
 
 

@@ -50,7 +50,7 @@ async def get(tx: Tx, room_id: RoomId, agent: PrincipalId | None = None) -> Room
     return await tx.fetch_one_as(Room, sql.rooms.get, {"id": room_id, "agent": agent})
 
 
-async def by_key(tx: Tx, key: str, agent: PrincipalId | None = None) -> Room | None:
+async def find_by_key(tx: Tx, key: str, agent: PrincipalId | None = None) -> Room | None:
     params = {"workspace_id": tx.workspace_id, "key": key, "agent": agent}
     return await tx.fetch_one_as(Room, sql.rooms.find_by_key, params)
 
@@ -84,7 +84,7 @@ async def delete(tx: Tx, room_id: RoomId) -> None:
     await tx.execute(sql.rooms.delete, {"id": room_id})
 
 
-async def agents_among(tx: Tx, ids: Sequence[PrincipalId]) -> frozenset[PrincipalId]:
+async def list_agents(tx: Tx, ids: Sequence[PrincipalId]) -> frozenset[PrincipalId]:
     """Return those of these principals that are active agents."""
     return frozenset(await tx.fetch_as(PrincipalId, sql.rooms.list_agents, {"ids": list(ids)}))
 
@@ -124,16 +124,16 @@ async def append(tx: Tx, message: NewMessage) -> Message | None:
     )
 
 
-async def oldest_seq(tx: Tx, room_id: RoomId) -> int | None:
+async def find_oldest_seq(tx: Tx, room_id: RoomId) -> int | None:
     return await tx.fetch_one_as(int, sql.rooms.find_oldest_seq, {"room_id": room_id})
 
 
-async def messages_after(tx: Tx, room_id: RoomId, after: int, limit: int) -> list[Message]:
+async def list_messages(tx: Tx, room_id: RoomId, after: int, limit: int) -> list[Message]:
     params = {"room_id": room_id, "after": after, "limit": limit}
     return await tx.fetch_as(Message, sql.rooms.list_messages, params)
 
 
-async def message_of_run(tx: Tx, run_id: RunId) -> Message | None:
+async def find_message_of_run(tx: Tx, run_id: RunId) -> Message | None:
     params = {"workspace_id": tx.workspace_id, "run_id": run_id}
     return await tx.fetch_one_as(Message, sql.rooms.find_message_of_run, params)
 

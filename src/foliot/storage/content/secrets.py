@@ -101,7 +101,7 @@ async def delete(tx: Tx, secret_id: SecretId) -> None:
     await tx.execute(sql.secrets.delete, {"workspace_id": tx.workspace_id, "id": secret_id})
 
 
-async def users(
+async def list_users(
     tx: Tx, name: str, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
     """List ids and names of the jobs that name it, in the order of ids, without archived ones."""
@@ -121,7 +121,7 @@ async def lock_names(tx: Tx, names: Collection[str]) -> dict[str, Collection[Pri
     return dict(await tx.fetch_pairs(str, frozenset[PrincipalId], sql.secrets.lock_names, params))
 
 
-async def names(tx: Tx, agent: PrincipalId | None, limit: int) -> list[str]:
+async def list_names(tx: Tx, agent: PrincipalId | None, limit: int) -> list[str]:
     params = {"workspace_id": tx.workspace_id, "agent": agent, "limit": limit}
     return await tx.fetch_as(str, sql.secrets.list_names, params)
 
@@ -140,7 +140,7 @@ async def load_sealed(tx: Tx, names: Collection[str]) -> dict[str, SealedSecret]
     return {row.name: row.secret for row in rows}
 
 
-async def agents_among(tx: Tx, ids: Collection[PrincipalId]) -> set[PrincipalId]:
+async def list_agents(tx: Tx, ids: Collection[PrincipalId]) -> set[PrincipalId]:
     params = {"workspace_id": tx.workspace_id, "ids": list(ids)}
     return set(await tx.fetch_as(PrincipalId, sql.secrets.list_agents, params))
 
@@ -163,7 +163,7 @@ async def reseal_all(tx: Tx, key_id: str, boxes: Mapping[SecretId, bytes]) -> No
     await tx.execute(sql.secrets.reseal_many, params)
 
 
-async def unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tuple[str, str]]:
+async def list_unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tuple[str, str]]:
     """List workspace slug and name of secrets that none of these keys opens."""
     params = {"known": list(known), "limit": limit}
     return await tx.fetch_pairs(str, str, sql.secrets.list_unreadable, params)

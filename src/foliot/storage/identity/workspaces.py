@@ -49,11 +49,11 @@ async def insert_missing(tx: Tx, workspace_id: WorkspaceId, slug: str, name: str
     await tx.execute(sql.workspaces.insert_missing, params)
 
 
-async def by_slug(tx: Tx, slug: str) -> Workspace | None:
+async def find_by_slug(tx: Tx, slug: str) -> Workspace | None:
     return await tx.fetch_one_as(Workspace, sql.workspaces.find_by_slug, {"slug": slug})
 
 
-async def by_id(tx: Tx, workspace_id: WorkspaceId) -> Workspace | None:
+async def get(tx: Tx, workspace_id: WorkspaceId) -> Workspace | None:
     return await tx.fetch_one_as(Workspace, sql.workspaces.get, {"id": workspace_id})
 
 

@@ -28,7 +28,7 @@ class CalendarRow:
     users: int  # jobs that use it
 
 
-async def by_ids(tx: Tx, ids: Iterable[CalendarId]) -> dict[CalendarId, Calendar]:
+async def load(tx: Tx, ids: Iterable[CalendarId]) -> dict[CalendarId, Calendar]:
     return dict(await tx.fetch_pairs(CalendarId, Calendar, sql.calendars.load, {"ids": list(ids)}))
 
 
@@ -64,7 +64,7 @@ async def delete(tx: Tx, calendar_id: CalendarId) -> None:
     await tx.execute(sql.calendars.delete, {"id": calendar_id})
 
 
-async def users(
+async def list_users(
     tx: Tx, calendar_id: CalendarId, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
     """List ids and names of the jobs that use it, in the order of ids."""

@@ -18,7 +18,7 @@ from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 
-async def facts(tx: Tx, whens: Mapping[JobId, JoinRule]) -> dict[JobId, Dependencies]:
+async def load_facts(tx: Tx, whens: Mapping[JobId, JoinRule]) -> dict[JobId, Dependencies]:
     """Load each job's dependencies; `whens` has its rule: all edges must be satisfied, or any."""
     if not whens:
         return {}
@@ -46,7 +46,7 @@ async def lock_graph(tx: Tx) -> None:
     await tx.execute(sql.dependencies.lock_graph, {"workspace_id": tx.workspace_id})
 
 
-async def graph(tx: Tx) -> dict[JobId, list[JobId]]:
+async def load_graph(tx: Tx) -> dict[JobId, list[JobId]]:
     """Load the upstreams of every job of the workspace that has any."""
     found: dict[JobId, list[JobId]] = {}
     params = {"workspace_id": tx.workspace_id}
@@ -55,16 +55,16 @@ async def graph(tx: Tx) -> dict[JobId, list[JobId]]:
     return found
 
 
-async def upstreams(tx: Tx, job_id: JobId) -> set[JobId]:
+async def list_upstreams(tx: Tx, job_id: JobId) -> set[JobId]:
     return set(await tx.fetch_as(JobId, sql.dependencies.list_upstreams, {"job_id": job_id}))
 
 
-async def dependents(tx: Tx, job_id: JobId) -> dict[JobId, str]:
+async def list_dependents(tx: Tx, job_id: JobId) -> dict[JobId, str]:
     """Return names of the jobs that depend on this one."""
     return dict(await tx.fetch_pairs(JobId, str, sql.dependencies.list_dependents, {"job_id": job_id}))
 
 
-async def names(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, tuple[str, JobStatus]]:
+async def load_names(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, tuple[str, JobStatus]]:
     rows = await tx.fetch_as(_NamedJob, sql.dependencies.load_names, {"job_ids": list(job_ids)})
     return {row.id: (row.name, row.status) for row in rows}
 

@@ -111,7 +111,7 @@ async def page(tx: Tx, before: UUID, limit: int, *, ended: bool) -> list[FreezeR
     return await tx.fetch_as(FreezeRow, _PAGE, params)
 
 
-async def owned(tx: Tx, job_ids: Iterable[str], owner_id: PrincipalId) -> frozenset[str]:
+async def list_owned(tx: Tx, job_ids: Iterable[str], owner_id: PrincipalId) -> frozenset[str]:
     """Return those of these jobs that the principal owns."""
     params = {"job_ids": list(job_ids), "owner_id": owner_id}
     return frozenset(await tx.fetch_as(str, sql.freezes.list_owned, params))
@@ -125,7 +125,7 @@ async def delete(tx: Tx, freeze_id: FreezeId) -> None:
     await tx.execute(sql.freezes.delete, {"id": freeze_id})
 
 
-async def covered_with_work(tx: Tx, freeze_id: FreezeId, after: UUID, limit: int) -> list[JobId]:
+async def list_covered_with_work(tx: Tx, freeze_id: FreezeId, after: UUID, limit: int) -> list[JobId]:
     params = {
         "id": freeze_id,
         "workspace_id": tx.workspace_id,
@@ -136,7 +136,7 @@ async def covered_with_work(tx: Tx, freeze_id: FreezeId, after: UUID, limit: int
     return await tx.fetch_as(JobId, sql.freezes.list_covered_with_work, params)
 
 
-async def startable_while_frozen(tx: Tx, limit: int) -> list[JobId]:
+async def list_startable_while_frozen(tx: Tx, limit: int) -> list[JobId]:
     params = {"now": tx.now, "limit": limit}
     return await tx.fetch_as(JobId, sql.freezes.list_startable_while_frozen, params)
 
@@ -146,7 +146,7 @@ async def mark_started(tx: Tx) -> None:
     await tx.execute(sql.freezes.mark_started, {"now": tx.now})
 
 
-async def startable_of(tx: Tx, job_ids: Iterable[JobId]) -> list[StartableRun]:
+async def list_startable(tx: Tx, job_ids: Iterable[JobId]) -> list[StartableRun]:
     return await tx.fetch_as(StartableRun, sql.freezes.list_startable, {"job_ids": list(job_ids)})
 
 
@@ -170,7 +170,7 @@ async def find_lifted(tx: Tx) -> LiftedFreeze | None:
     return await tx.fetch_one_as(LiftedFreeze, sql.freezes.find_lifted, {"now": tx.now})
 
 
-async def held_timers(tx: Tx, lifted: LiftedFreeze, limit: int) -> list[JobId]:
+async def list_held_timers(tx: Tx, lifted: LiftedFreeze, limit: int) -> list[JobId]:
     params = {"id": lifted.id, "after": lifted.thawed_to, "limit": limit}
     return await tx.fetch_as(JobId, sql.freezes.list_held_timers, params)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import JobOrder, JobSort, Place
+from foliot.domain.filters.query import JobOrder, JobPosition, JobSort
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.storage.filter_sql import Column, Conditions, filled, holds_text, one_of, within
 from foliot.storage.jobs.jobs import StoredJob, job_columns
@@ -54,7 +54,7 @@ class JobFilter:
 @dataclass(frozen=True, slots=True)
 class JobPage:
     items: tuple[StoredJob, ...]
-    next: Place | None  # where the next page begins
+    next: JobPosition | None  # where the next page begins
 
 
 class _FoundJob(NamedTuple):
@@ -62,7 +62,9 @@ class _FoundJob(NamedTuple):
     job: StoredJob
 
 
-async def find_jobs(tx: Tx, filters: JobFilter, order: JobOrder, after: Place | None, limit: int) -> JobPage:
+async def find_jobs(
+    tx: Tx, filters: JobFilter, order: JobOrder, after: JobPosition | None, limit: int
+) -> JobPage:
     conditions, direction = _conditions(filters), "DESC" if order.descending else "ASC"
     if order.by is JobSort.NEXT:
         one, other = (_page_sql(filters, order, after, conditions, *each) for each in (_BY_DUE, _DIFFERING))
@@ -80,7 +82,7 @@ async def find_jobs(tx: Tx, filters: JobFilter, order: JobOrder, after: Place | 
     rows = await tx.fetch_as(_FoundJob, statement, _params(tx, conditions, limit + 1))
     last = rows[limit - 1] if len(rows) > limit else None
     items = tuple(row.job for row in rows[:limit])
-    return JobPage(items, None if last is None else Place(last.key, last.job.id))
+    return JobPage(items, None if last is None else JobPosition(last.key, last.job.id))
 
 
 async def find_ids(tx: Tx, filters: JobFilter, limit: int, after: JobId | None = None) -> list[JobId]:
@@ -125,7 +127,7 @@ def _join(filters: JobFilter, order: JobOrder | None = None) -> str:
 def _page_sql(
     filters: JobFilter,
     order: JobOrder,
-    after: Place | None,
+    after: JobPosition | None,
     conditions: Conditions,
     key: str,
     only: str = "true",
@@ -144,7 +146,7 @@ def _page_sql(
     return statement.text.decode()
 
 
-def _after(order: JobOrder, key: str, after: Place, conditions: Conditions) -> str:
+def _after(order: JobOrder, key: str, after: JobPosition, conditions: Conditions) -> str:
     sign = "<" if order.descending else ">"
     if order.by is JobSort.CREATED:
         return f"jobs.id {sign} {conditions.put(after.id)}"

@@ -125,16 +125,16 @@ async def insert(
     )
 
 
-async def definition(tx: Tx, job_id: JobId) -> Definition | None:
+async def load_definition(tx: Tx, job_id: JobId) -> Definition | None:
     found: dict[str, Any] | None = await tx.fetch_one_as(dict, sql.jobs.load_definition, {"id": job_id})
     return None if found is None else definition_of(found)
 
 
-async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
+async def load_owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
     return await tx.fetch_one_as(PrincipalId, sql.jobs.load_owner, {"id": job_id})
 
 
-async def owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[JobId]:
+async def list_owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[JobId]:
     """Return those of these jobs that the principal owns."""
     params = {"ids": list(job_ids), "owner_id": by}
     return frozenset(await tx.fetch_as(JobId, sql.jobs.list_owned, params))
@@ -178,7 +178,7 @@ async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> N
     await tx.execute(sql.jobs.set_paused_until, {"ids": list(job_ids), "until": until})
 
 
-async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
+async def list_due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
     """List jobs whose pause has ended, the earliest end first."""
     params = {"now": tx.now, "limit": limit}
     return await tx.fetch_pairs(WorkspaceId, JobId, sql.jobs.list_due_to_resume, params)

@@ -26,7 +26,7 @@ async def get(tx: Tx, job_id: JobId, revision: int) -> Revision | None:
     return await tx.fetch_one_as(Revision, sql.revisions.get, {"job_id": job_id, "revision": revision})
 
 
-async def in_force(tx: Tx, job_id: JobId, at: datetime) -> Revision | None:
+async def find_in_force(tx: Tx, job_id: JobId, at: datetime) -> Revision | None:
     """Return the revision in force at `at`; None before the first."""
     return await tx.fetch_one_as(Revision, sql.revisions.find_in_force, {"job_id": job_id, "at": at})
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.delivery import Again, Dead, Delivered, Delivery, Kind, Taken
+from foliot.domain.delivery import Again, Dead, Delivered, Delivery, DeliveryKind, LeasedDelivery
 from foliot.domain.ids import DeliveryId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -26,7 +26,7 @@ class CourierCapacity:
     sending: Mapping[tuple[WorkspaceId, str], int] = field(default_factory=dict)
 
 
-async def put(tx: Tx, kind: Kind, ordering_key: UUID, position: int, receiver: str) -> DeliveryId:
+async def put(tx: Tx, kind: DeliveryKind, ordering_key: UUID, position: int, receiver: str) -> DeliveryId:
     """Insert a delivery behind the others of its ordering key, whose webhook the caller has locked."""
     delivery_id = DeliveryId(tx.new_id())
     params = {
@@ -42,7 +42,7 @@ async def put(tx: Tx, kind: Kind, ordering_key: UUID, position: int, receiver: s
     return delivery_id
 
 
-async def lease_due(tx: Tx, capacity: CourierCapacity, lease: timedelta) -> list[Taken]:
+async def lease_due(tx: Tx, capacity: CourierCapacity, lease: timedelta) -> list[LeasedDelivery]:
     """Lease due deliveries of all workspaces to the caller. Needs an engine transaction."""
     params = {
         "now": tx.now,
@@ -54,7 +54,7 @@ async def lease_due(tx: Tx, capacity: CourierCapacity, lease: timedelta) -> list
         "receivers": [receiver for _, receiver in capacity.sending],
         "counts": list(capacity.sending.values()),
     }
-    return await tx.fetch_as(Taken, sql.outbox.lease_due, params)
+    return await tx.fetch_as(LeasedDelivery, sql.outbox.lease_due, params)
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -62,7 +62,7 @@ async def next_due(tx: Tx) -> datetime | None:
     return await tx.fetch_one_as(datetime, sql.outbox.find_next_due, {"now": tx.now})
 
 
-async def record(tx: Tx, taken: Taken, came: Delivered | Again | Dead) -> bool:
+async def record(tx: Tx, taken: LeasedDelivery, came: Delivered | Again | Dead) -> bool:
     """Record the result of an attempt; return False if the lease is lost. An ended delivery releases the next of its key."""
     lease = {"id": taken.id, "fence": taken.fence, "status": came.status, "now": tx.now}
     if isinstance(came, Again):

@@ -52,13 +52,15 @@ async def record_failure(tx: Tx, room_id: RoomId, error: str, *, stops: bool = F
     await tx.execute(sql.webhooks.record_failure, params)
 
 
-async def rooms_signing_with(tx: Tx, secret: str, limit: int) -> list[str]:
+async def list_rooms_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
     """List the names of rooms whose webhooks are signed with this secret."""
     params = {"workspace_id": tx.workspace_id, "secret": secret, "limit": limit}
     return await tx.fetch_as(str, sql.webhooks.list_rooms_by_secret, params)
 
 
-async def load(tx: Tx, requested: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomId, int], LoadedDelivery]:
+async def load_deliveries(
+    tx: Tx, requested: Sequence[tuple[RoomId, int]]
+) -> dict[tuple[RoomId, int], LoadedDelivery]:
     """Load messages with their webhooks, by room and number; without an entry for a room without a webhook."""
     params = {"room_ids": [room_id for room_id, _ in requested], "seqs": [seq for _, seq in requested]}
     rows = await tx.fetch_as(LoadedDelivery, sql.webhooks.load_deliveries, params)

@@ -11,8 +11,7 @@ from uuid import UUID
 from foliot.domain.artifacts import Artifact
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
-from foliot.domain.progress import Progress
-from foliot.domain.run import RunError, Trigger
+from foliot.domain.run import Progress, RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -116,7 +115,7 @@ async def list_attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
     return tuple(await tx.fetch_as(AttemptRecord, sql.run_history.list_attempts, {"run_id": run_id}))
 
 
-async def startable_at(tx: Tx, run_id: RunId) -> datetime | None:
+async def load_earliest_start(tx: Tx, run_id: RunId) -> datetime | None:
     """Return the earliest start of a run that is ready or waiting."""
     return await tx.fetch_one_as(datetime, sql.run_history.load_earliest_start, {"run_id": run_id})
 

@@ -48,7 +48,7 @@ async def find(tx: Tx, run_id: RunId) -> StoredRun | None:
     return await tx.fetch_one_as(StoredRun, sql.run_records.find, {"id": run_id})
 
 
-async def known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
+async def list_known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
     """Return those of these runs that exist."""
     return frozenset(await tx.fetch_as(RunId, sql.run_records.list_known, {"run_ids": list(run_ids)}))
 

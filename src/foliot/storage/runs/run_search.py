@@ -2,6 +2,8 @@
 
 Runs of a job are ordered by planned time, runs of a workspace by creation; both are index scans. A query that matches few rows
 scans a bounded part of the index and returns where to continue, so a page may be short and still have a next one.
+
+Why: docs/decisions/503-run-search.md
 """
 
 from __future__ import annotations
@@ -113,12 +115,14 @@ class RunPage:
     next: RunCursor | None  # None at the end; a filtered page may be short and still have a next one
 
 
-async def of_job(tx: Tx, job_id: JobId, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
+async def find_of_job(
+    tx: Tx, job_id: JobId, filters: RunFilter, after: RunCursor | None, limit: int
+) -> RunPage:
     """List runs of a job by planned time."""
     return await _page(tx, scan_of_job(job_id, filters, after), limit)
 
 
-async def of_workspace(tx: Tx, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
+async def find_of_workspace(tx: Tx, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
     """List runs of the transaction's workspace by creation."""
     return await _page(tx, scan_of_workspace(tx.workspace_id, filters, after), limit)
 

@@ -78,11 +78,11 @@ async def roll_up_uncounted(tx: Tx, limit: int) -> int:
     return await tx.fetch_value(int, _ROLL_UP_UNCOUNTED, {"limit": limit})
 
 
-async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[DayTotals, ...]:
+async def list_days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[DayTotals, ...]:
     return await _list_days(tx, DAYS_OF_JOB, {"job_id": job_id, "since": since})
 
 
-async def days_of_workspace(
+async def list_days_of_workspace(
     tx: Tx, since: date, owner_id: PrincipalId | None = None
 ) -> tuple[DayTotals, ...]:
     """List the totals of the transaction's workspace or, with `owner_id`, of one owner's jobs."""
@@ -100,7 +100,7 @@ async def load_workspace_timings(tx: Tx, most: int, owner_id: PrincipalId | None
     return (await tx.fetch_value(_Timings, sql.statistics.load_workspace_timings, params)).timings
 
 
-async def jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
+async def count_jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
     query = sql.statistics.count_jobs_by_status
     return dict(await tx.fetch_pairs(JobStatus, int, query, _scope(tx, owner_id)))
 
@@ -114,7 +114,7 @@ async def count_open(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = N
     return replace(counts, next_due_at=next_at)
 
 
-async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:
+async def load_last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:
     """Return start and status of the job's last attempted run; None before the first."""
     rows = await tx.fetch_pairs(datetime, RunStatus, sql.statistics.load_last_run, {"job_id": job_id})
     return rows[0] if rows else None

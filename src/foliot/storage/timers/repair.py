@@ -55,12 +55,12 @@ class RescheduledTimer:
     after: datetime | None
 
 
-async def timers_after(tx: Tx, after: UUID, limit: int) -> list[TimerCheck]:
+async def list_timers(tx: Tx, after: UUID, limit: int) -> list[TimerCheck]:
     rows = await tx.fetch(sql.repair.list_timers, {"after": after, "limit": limit})
     return [TimerCheck(row["job_id"], _timer_row(row), row["finds_its_run"], row["behind"]) for row in rows]
 
 
-async def due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
+async def list_due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
     """Of the timers that the next tick reads, count those due before `late` and list the unreadable ones."""
     rows = await tx.fetch(sql.repair.list_due, {"now": tx.now, "limit": limit})
     return sum(row["due_at"] < late for row in rows), [
@@ -96,7 +96,7 @@ async def end_orphans(tx: Tx, job_ids: Collection[JobId]) -> list[tuple[RunId, J
     return await tx.fetch_pairs(RunId, JobId, sql.repair.end_orphans, params)
 
 
-async def runs_after(tx: Tx, after: UUID, limit: int) -> list[OpenRun]:
+async def list_open_runs(tx: Tx, after: UUID, limit: int) -> list[OpenRun]:
     return await tx.fetch_as(OpenRun, sql.repair.list_open_runs, {"after": after, "limit": limit})
 
 

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.hosts import HostCapacity, Sighting
+from foliot.domain.hosts import HostCapacity, HostContact
 from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 from foliot.storage.queries import sql
 from foliot.storage.queue.limits import Permit, ReadyRun
 from foliot.storage.tx import Tx
@@ -31,7 +31,7 @@ class HostRow:
     revision: int
     created_at: datetime
     updated_at: datetime
-    sighting: Sighting
+    sighting: HostContact
     running: int
     types: Sequence[str]  # of its live workers
 
@@ -62,7 +62,7 @@ class TargetHost:
 
     id: HostId
     name: str
-    sighting: Sighting
+    sighting: HostContact
 
 
 async def register(
@@ -162,17 +162,17 @@ async def delete(tx: Tx, host_id: HostId) -> None:
     await tx.execute(sql.hosts.delete, {"id": host_id})
 
 
-async def instances(tx: Tx, host_ids: Sequence[HostId]) -> list[InstanceRow]:
+async def list_instances(tx: Tx, host_ids: Sequence[HostId]) -> list[InstanceRow]:
     return await tx.fetch_as(InstanceRow, sql.hosts.list_instances, {"host_ids": list(host_ids)})
 
 
-async def instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow | None:
+async def lock_instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow | None:
     """Lock a server instance and return it."""
     params = {"id": instance_id, "host_id": host_id}
     return await tx.fetch_one_as(InstanceRow, sql.hosts.lock_instance, params)
 
 
-async def held_by_others(
+async def find_held_by_others(
     tx: Tx, workspace_id: WorkspaceId, names: Sequence[str], principal_id: PrincipalId
 ) -> tuple[str, str] | None:
     """Return the first of these instances on a live host of another principal, and that host's name."""
@@ -223,7 +223,7 @@ async def resolve(tx: Tx, workspace_id: WorkspaceId, target: Target) -> TargetHo
     return await tx.fetch_one_as(TargetHost, sql.hosts.resolve, params)
 
 
-async def names(tx: Tx, workspace_id: WorkspaceId, kind: TargetKind) -> list[str]:
+async def list_names(tx: Tx, workspace_id: WorkspaceId, kind: TargetKind) -> list[str]:
     return await tx.fetch_as(str, sql.hosts.list_names, {"workspace_id": workspace_id, "kind": kind.value})
 
 
@@ -233,13 +233,13 @@ async def count(tx: Tx, workspace_id: WorkspaceId) -> tuple[int, int]:
     return counts
 
 
-async def unseen(tx: Tx, before: datetime, limit: int) -> list[tuple[WorkspaceId, HostId]]:
+async def list_unseen(tx: Tx, before: datetime, limit: int) -> list[tuple[WorkspaceId, HostId]]:
     """List hosts of all workspaces that are silent since before then and have nothing bound to them, the longest silent first."""
     params = {"before": before, "limit": limit}
     return await tx.fetch_pairs(WorkspaceId, HostId, sql.hosts.list_unseen, params)
 
 
-async def jobs_bound(
+async def list_bound_jobs(
     tx: Tx,
     workspace_id: WorkspaceId,
     kind: TargetKind,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import PrincipalId, WorkerId
-from foliot.domain.target import Target, target_of
+from foliot.domain.run import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -38,19 +38,19 @@ class QueueOverview:
     workers: int
 
 
-async def workers(
+async def list_workers(
     tx: Tx, lost_since: datetime, limit: int, visible_owner: PrincipalId | None
 ) -> list[WorkerOverview]:
     params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
     return await tx.fetch_as(WorkerOverview, sql.overview.list_workers, params)
 
 
-async def queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueOverview]:
+async def list_queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueOverview]:
     params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
     return await tx.fetch_as(QueueOverview, sql.overview.list_queues, params)
 
 
-async def types(tx: Tx) -> dict[str, int]:
+async def count_by_type(tx: Tx) -> dict[str, int]:
     """Count the live workers of each type."""
     return dict(await tx.fetch_pairs(str, int, sql.overview.count_by_type, {"now": tx.now}))
 

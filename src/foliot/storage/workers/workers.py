@@ -166,7 +166,7 @@ async def list_overdue_leases(tx: Tx, by: datetime, limit: int) -> list[HeldLeas
     return await _leases(tx, sql.leases.overdue, {"by": by, "limit": limit})
 
 
-async def ignored_cancels(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
+async def list_ignored_cancels(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
     return await _leases(tx, sql.workers.list_ignored_cancels, {"by": by, "limit": limit})
 
 

@@ -1,4 +1,4 @@
-"""/events: what happens in the workspace, as it happens, by server-sent events."""
+"""/events: live events of the workspace, by server-sent events."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.services import Database
 from foliot.services.messaging import events
-from foliot.services.messaging.events import EventFilter, EventRow, Listening
+from foliot.services.messaging.events import EventFilter, EventRow, Subscription
 from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
-from foliot.web.sse import EventStream, Line, frame, heartbeat, streamed
+from foliot.web.sse import EventStream, StreamConnection, frame, heartbeat, stream_response
 from foliot.wire.audit import EventOut
 from foliot.wire.instants import Id
 
@@ -42,7 +42,7 @@ MISSED = '{"reason": "What happened between your last event and now is not kept;
     "/events",
     status_code=200,
     response_class=EventStream,
-    responses=streamed(
+    responses=stream_response(
         "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed."
     ),
 )
@@ -63,28 +63,32 @@ async def stream_events(
         str | None, Header(max_length=64, json_schema_extra={"pattern": r"^[0-9]{1,19}-[0-9]{1,19}$"})
     ] = None,
 ) -> EventStream:
-    """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
+    """Stream events from now on, or after Last-Event-ID: in one order, each once. Events are kept for an hour."""
     wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.visible_owner)
-    line = Line(request, caller)
-    last = None if last_event_id is None else events.read_place(last_event_id)
+    line = StreamConnection(request, caller)
+    last = None if last_event_id is None else events.read_event_id(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)
     return EventStream(line.carry(_frames(line, db, caller.workspace_id, listening, wanted)))
 
 
 async def _frames(
-    line: Line, db: Database, workspace_id: WorkspaceId, listening: Listening, wanted: EventFilter
+    line: StreamConnection,
+    db: Database,
+    workspace_id: WorkspaceId,
+    listening: Subscription,
+    wanted: EventFilter,
 ) -> AsyncGenerator[str, None]:
     place, renewed_at = listening.place, monotonic()
-    yield "retry: 2000\n" + heartbeat(events.write_place(place))
+    yield "retry: 2000\n" + heartbeat(events.write_event_id(place))
     if listening.is_gap:
-        yield frame(MISSED, event="reset", id=events.write_place(place))
+        yield frame(MISSED, event="reset", id=events.write_event_id(place))
     while True:
         batch = await events.after(db, workspace_id, place, wanted)
         for each in batch.events:
             yield _event(each)
         place = batch.place
         if not batch.events and line.is_silent:
-            yield heartbeat(events.write_place(place))
+            yield heartbeat(events.write_event_id(place))
         if not await line.goes_on(*((0,) if batch.is_full else ())):
             return
         if monotonic() - renewed_at >= RENEW_EVERY:
@@ -94,7 +98,7 @@ async def _frames(
 
 def _event(row: EventRow) -> str:
     shown = EventOut(
-        id=events.write_place(row.place),
+        id=events.write_event_id(row.place),
         kind=row.kind,
         at=row.at,
         object_id=row.object_id if row.job_id is None and row.run_id is None else None,

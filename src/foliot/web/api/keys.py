@@ -1,4 +1,4 @@
-"""/keys: one's own, and for administrators everybody's in the workspace."""
+"""/keys: your own keys; for administrators, all keys of the workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from foliot.wire.shape import Page
 routes = api_router("keys")
 KeyIdIn = Annotated[str, Path(alias="key_id", json_schema_extra={"format": "uuid"})]
 MadeToo = Annotated[
-    bool, Query(description="Every key that it made too, and those that these made: for one that has leaked.")
+    bool, Query(description="Also every key that it made, and the keys that those made: for a leaked key.")
 ]
 
 
@@ -30,9 +30,9 @@ MadeToo = Annotated[
 async def create_key(key: KeyIn, caller: Viewer, write: Writing) -> MadeKeyOut | KeyDryRunOut:
     """Make a key for yourself or, as an administrator, for a member. Its secret is in this answer and nowhere else."""
     principal = None if key.principal is None else PrincipalId(key.principal)
-    wanted = keys.NewKey(key.name.strip(), principal, key.scopes, key.expires_at)
+    wanted = keys.KeyRequest(key.name.strip(), principal, key.scopes, key.expires_at)
 
-    def answer(made: keys.MadeKey) -> MadeKeyOut:
+    def answer(made: keys.CreatedKey) -> MadeKeyOut:
         write.set_location(f"keys/{made.key.id}")
         write.response.headers["Cache-Control"] = "no-store"
         return made_key_out(made)
@@ -47,11 +47,11 @@ async def list_keys(
     caller: Viewer,
     db: Db,
     principal: Annotated[Id | None, Query(description="Of this principal.")] = None,
-    revoked: Annotated[bool | None, Query(description="Only those, or only the others.")] = None,
+    revoked: Annotated[bool | None, Query(description="Filter by this flag.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[KeyOut]:
-    """Your own keys; for an administrator, all keys of the workspace. Newest first."""
+    """List your own keys; as an administrator, all keys of the workspace. Newest first."""
     page = await keys.listed(
         db,
         caller,
@@ -71,7 +71,7 @@ async def get_key(key_id: KeyIdIn, caller: Viewer, db: Db) -> KeyOut:
 @routes.patch("/keys/{key_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_key(key_id: KeyIdIn, key: KeyPatch, caller: Viewer, write: Writing) -> KeyOut | KeyDryRunOut:
     """Change the name, bring the end forward or remove scopes: a key is only ever narrowed."""
-    wanted = keys.Changes(
+    wanted = keys.KeyChanges(
         key.name and key.name.strip(), key.scopes, key.expires_at, "expires_at" in key.model_fields_set
     )
     return await _scoped(write).apply_or_preview(

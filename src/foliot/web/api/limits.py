@@ -1,4 +1,4 @@
-"""/limits: how many runs of the workspace, or with one concurrency key, are under way at once."""
+"""/limits: how many runs of the workspace, or with one concurrency key, may be under way at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import Query, Response
 from foliot.domain.access import Permission
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller, admit
+from foliot.services.identity.authentication import Caller, require_permission
 from foliot.services.workers import limits
 from foliot.web.api.params import Db
 from foliot.web.api.writes import Writing, dry_run_response
@@ -29,7 +29,7 @@ KeyIn = Annotated[
 
 @routes.get("/limits")
 async def list_limits(caller: SharedViewer, db: Db) -> LimitsOut:
-    """The cap of the whole workspace first, where there is one, then those of concurrency keys."""
+    """List the cap of the workspace first, if there is one, then those of concurrency keys."""
     found = await limits.list_limits(db, caller.workspace_id)
     return LimitsOut(items=[limit_out(each) for each in found])
 
@@ -64,5 +64,5 @@ async def remove_limit(caller: SharedEditor, write: Writing, key: KeyIn = None) 
 def _checked(caller: Caller, key: str | None) -> str:
     """Return the key to store. Only administrators limit the whole workspace."""
     if key is None:
-        admit(caller, Permission.ADMIN)
+        require_permission(caller, Permission.ADMIN)
     return key or limits.WHOLE

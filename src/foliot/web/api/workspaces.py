@@ -73,7 +73,9 @@ async def change_workspace(
 ) -> WorkspaceOut | WorkspaceDryRunOut:
     """Change name, default zone or quotas; a quota of null is the installation's again."""
     quotas = None if changes.quotas is None else changes.quotas.model_dump(exclude_unset=True)
-    wanted = workspaces.Changes(changes.name and changes.name.strip(), changes.default_timezone, quotas)
+    wanted = workspaces.WorkspaceChanges(
+        changes.name and changes.name.strip(), changes.default_timezone, quotas
+    )
     found = await _named(db, workspace)
     return await write.as_system().apply_or_preview(
         lambda db: workspaces.change(db, caller.actor, found.id, wanted),

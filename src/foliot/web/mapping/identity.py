@@ -1,4 +1,4 @@
-"""From the domain to the wire: keys, members, workspaces and the audit."""
+"""Keys, members, workspaces and the audit on the wire."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, cast
 from foliot.domain.access import Permission, Principal
 from foliot.services.identity.audit import AuditRecord
 from foliot.services.identity.authentication import Caller
-from foliot.services.identity.keys import MadeKey, Revoked, StoredKey
-from foliot.services.identity.members import Changed, Member
+from foliot.services.identity.keys import CreatedKey, RevokedKeys, StoredKey
+from foliot.services.identity.members import ChangedMember, Member
 from foliot.services.identity.workspaces import Archiving, Workspace
 from foliot.wire import identity as wire
 from foliot.wire.audit import ActorOut, AuditOut, ObjectOut
@@ -21,11 +21,11 @@ def key_out(key: StoredKey) -> wire.KeyOut:
     return wire.KeyOut(**_key(key))
 
 
-def made_key_out(made: MadeKey) -> wire.MadeKeyOut:
+def made_key_out(made: CreatedKey) -> wire.MadeKeyOut:
     return wire.MadeKeyOut(**_key(made.key), secret=made.secret)
 
 
-def revoked_key_out(revoked: Revoked) -> wire.RevokedKeyOut:
+def revoked_key_out(revoked: RevokedKeys) -> wire.RevokedKeyOut:
     return wire.RevokedKeyOut(
         **_key(revoked.key), made_valid=revoked.made_valid, made_revoked=len(revoked.made_too)
     )
@@ -120,13 +120,13 @@ def _scopes(scopes: frozenset[str]) -> list[wire.Scope]:
     return cast("list[wire.Scope]", sorted(scopes))
 
 
-def revocation_preview(revoked: Revoked) -> KeyDryRunOut:
+def revocation_preview(revoked: RevokedKeys) -> KeyDryRunOut:
     return KeyDryRunOut(
         key=key_out(revoked.key), made_valid=revoked.made_valid, made_revoked=len(revoked.made_too)
     )
 
 
-def member_preview(changed: Changed) -> MemberDryRunOut:
+def member_preview(changed: ChangedMember) -> MemberDryRunOut:
     return MemberDryRunOut(member=member_out(changed.member), revoked_keys=changed.revoked_keys)
 
 

@@ -1,15 +1,15 @@
-"""From the domain to the wire, continued: explanations, figures, the agenda."""
+"""Explanations, statistics and the agenda on the wire."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from itertools import chain
 
-from foliot.domain.explain.records import Place
+from foliot.domain.explain.records import QueuePosition
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.services.jobs.agenda import Fate, Line, Planned, Plans
-from foliot.services.runs.explain import Answer
+from foliot.services.jobs.agenda import AgendaItem, AgendaLine, AgendaPage, Fate
+from foliot.services.runs.explain import RunExplanation
 from foliot.services.runs.statistics import (
     DayTotals,
     JobStats,
@@ -44,7 +44,7 @@ OPEN = frozenset({"ready", "waiting", "running"})
 AWAKE = frozenset({"pending", "active", "completed", "expired", "archived"})
 
 
-def explanation_out(answer: Answer) -> ExplanationOut:
+def explanation_out(answer: RunExplanation) -> ExplanationOut:
     told, run = answer.told, None if answer.run is None else run_out(answer.run)
     nearest = None
     if answer.at is not None:
@@ -94,7 +94,7 @@ def stats_out(stats: WorkspaceStats) -> StatsOut:
     )
 
 
-def agenda_out(plans: Plans) -> AgendaOut:
+def agenda_out(plans: AgendaPage) -> AgendaOut:
     return AgendaOut(
         start=plans.start,
         end=plans.end,
@@ -104,7 +104,7 @@ def agenda_out(plans: Plans) -> AgendaOut:
     )
 
 
-def _item(planned: Planned) -> AgendaItemOut:
+def _item(planned: AgendaItem) -> AgendaItemOut:
     line, expected = planned.line, planned.expected
     first = line.first
     ends = line.fate is Fate.RUNS and line.last is None and expected is not None
@@ -124,7 +124,7 @@ def _item(planned: Planned) -> AgendaItemOut:
     )
 
 
-def _held(line: Line) -> list[str]:
+def _held(line: AgendaLine) -> list[str]:
     if line.freeze is None:
         return []
     why = f" ({line.freeze.reason})" if line.freeze.reason else ""
@@ -137,8 +137,8 @@ def _time(schedule: Schedule, time: PlannedTime | None) -> PlannedOut | None:
     return None if time is None else times_out(schedule, [time])[0]
 
 
-def _place(place: Place, run: RunOut | None) -> PlaceOut:
-    # A run that is ready stands in the line of its queue, and waits for nothing but a worker.
+def _place(place: QueuePosition, run: RunOut | None) -> PlaceOut:
+    # A ready run waits only for a worker.
     is_ready = run is not None and run.status == "ready" and place.waits_for is WaitsFor.TURN
     return PlaceOut(
         waits_for="worker" if is_ready else place.waits_for.value,
@@ -149,7 +149,7 @@ def _place(place: Place, run: RunOut | None) -> PlaceOut:
     )
 
 
-def _links(answer: Answer, run: RunOut | None) -> dict[str, str]:
+def _links(answer: RunExplanation, run: RunOut | None) -> dict[str, str]:
     job = f"{API}/jobs/{answer.job_id}"
     links = {"job": job, "next": f"{job}/next", "runs": f"{job}/runs"}
     if answer.status.value not in AWAKE:

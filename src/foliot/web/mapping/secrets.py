@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.domain.ids import PrincipalId
-from foliot.services.secrets.master_key import Rotated, Standing
+from foliot.services.secrets.master_key import KeyRotation, MasterKeyUsage
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut
@@ -23,7 +23,7 @@ def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -
     )
 
 
-def master_key_out(standing: Standing) -> MasterKeyOut:
+def master_key_out(standing: MasterKeyUsage) -> MasterKeyOut:
     return MasterKeyOut(
         present=standing.present,
         known=list(standing.known),
@@ -34,7 +34,7 @@ def master_key_out(standing: Standing) -> MasterKeyOut:
     )
 
 
-def rotated_out(rotated: Rotated) -> RotatedOut:
+def rotated_out(rotated: KeyRotation) -> RotatedOut:
     return RotatedOut(
         present=rotated.present, rotated=rotated.rotated, left=rotated.left, unreadable=rotated.unreadable
     )

@@ -20,7 +20,7 @@ HASHED = re.compile(r"H(?:\((?P<first>\d+)-(?P<last>\d+)\))?(?:/(?P<step>\d+))?"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FieldShape:
     """What a field may hold."""
 
     low: int
@@ -40,7 +40,7 @@ class Hashed:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class DescribedField:
     values: tuple[int, ...] = ()
     is_open: bool = False  # begins with a star
     is_full: bool = False  # holds every value there is
@@ -64,22 +64,22 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
-    second: Field
-    minute: Field
-    hour: Field
-    dom: Field
-    month: Field
-    dow: Field
+class DescribedFields:
+    second: DescribedField
+    minute: DescribedField
+    hour: DescribedField
+    dom: DescribedField
+    month: DescribedField
+    dow: DescribedField
 
 
 SHAPES = (
-    Shape(0, 59, {}), Shape(0, 59, {}), Shape(0, 23, {}), Shape(1, 31, {}, is_month_day=True), Shape(1, 12, MONTH_NUMBERS),
-    Shape(0, 7, DAYS, is_week=True),
+    FieldShape(0, 59, {}), FieldShape(0, 59, {}), FieldShape(0, 23, {}), FieldShape(1, 31, {}, is_month_day=True), FieldShape(1, 12, MONTH_NUMBERS),
+    FieldShape(0, 7, DAYS, is_week=True),
 )  # fmt: skip
 
 
-def read_fields(expr: str, *, seconds: bool) -> Fields | None:
+def read_fields(expr: str, *, seconds: bool) -> DescribedFields | None:
     if not expr.isascii():
         return None  # the capitals of other letters can be ASCII
     parts = ALIASES.get(expr.strip().lower(), expr).upper().split()
@@ -89,13 +89,13 @@ def read_fields(expr: str, *, seconds: bool) -> Fields | None:
         return None
     found = [_field(text, shape) for text, shape in zip(parts, SHAPES, strict=True)]
     fields = [field for field in found if field is not None]
-    return Fields(*fields) if len(fields) == 6 else None
+    return DescribedFields(*fields) if len(fields) == 6 else None
 
 
-def _field(text: str, shape: Shape) -> Field | None:
+def _field(text: str, shape: FieldShape) -> DescribedField | None:
     if hashed := HASHED.fullmatch(text):
         first, last, step = (int(found) if found else None for found in hashed.group("first", "last", "step"))
-        return Field(hashed=Hashed(first, last, step))
+        return DescribedField(hashed=Hashed(first, last, step))
     values: set[int] = set()
     nth: list[tuple[int, int]] = []
     items = text.split(",")
@@ -118,7 +118,7 @@ def _field(text: str, shape: Shape) -> Field | None:
         values.update(found)
     if shape.is_week:
         values = {value % 7 for value in values}
-    return Field(
+    return DescribedField(
         values=tuple(sorted(values)),
         is_open=text[0] in "*?",
         is_full=len(values) == (7 if shape.is_week else shape.high - shape.low + 1),
@@ -131,7 +131,7 @@ def _field(text: str, shape: Shape) -> Field | None:
     )
 
 
-def _values(item: re.Match[str], shape: Shape) -> range | None:
+def _values(item: re.Match[str], shape: FieldShape) -> range | None:
     step = int(item["step"] or 1)
     first: int | None = shape.low
     last: int | None = 6 if shape.is_week else shape.high
@@ -142,6 +142,6 @@ def _values(item: re.Match[str], shape: Shape) -> range | None:
     return range(first, last + 1, step) if step and first is not None and last is not None else None
 
 
-def _value(text: str, shape: Shape) -> int | None:
+def _value(text: str, shape: FieldShape) -> int | None:
     number = shape.names.get(text, int(text) if text.isdigit() and len(text) < 4 else -1)
     return number if shape.low <= number <= shape.high else None

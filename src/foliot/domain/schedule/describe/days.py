@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from foliot.domain.schedule.describe.cron_shape import LAST, Field, Fields
+from foliot.domain.schedule.describe.cron_shape import LAST, DescribedField, DescribedFields
 from foliot.domain.schedule.describe.english import (
     ORDINAL_WORDS,
     full_date,
@@ -35,7 +35,7 @@ class DaysOfYear:
         return not (self.after or self.tail or self.weeks_after)
 
 
-def days_of_year(fields: Fields, schedule: Cron) -> DaysOfYear:
+def days_of_year(fields: DescribedFields, schedule: Cron) -> DaysOfYear:
     dom, month, dow = fields.dom, fields.month, fields.dow
     months = f"a month {CHOSEN}" if month.hashed else listed(month_names(month.values))
     tail = "" if month.is_full else f", in {months}"
@@ -55,7 +55,7 @@ def days_of_year(fields: Fields, schedule: Cron) -> DaysOfYear:
     return DaysOfYear(on, on, tail, weeks, weeks)
 
 
-def _is_free(field: Field, other: Field) -> bool:
+def _is_free(field: DescribedField, other: DescribedField) -> bool:
     """A full field without a star still counts as a choice beside another one: 13 or any day is any day."""
     return field.is_full and (field.is_open or other.is_open)
 
@@ -70,7 +70,7 @@ def _since(schedule: Cron) -> str:
     return f", counting from {full_date(schedule.anchor)}" if schedule.anchor else ""
 
 
-def _of_week(dow: Field, schedule: Cron, tail: str, weeks: str) -> DaysOfYear:
+def _of_week(dow: DescribedField, schedule: Cron, tail: str, weeks: str) -> DaysOfYear:
     after = f"on {_of_week_many(dow)}"
     if dow.nth or dow.hashed:
         return DaysOfYear(after, after, tail, weeks, weeks)
@@ -85,7 +85,7 @@ def _of_week(dow: Field, schedule: Cron, tail: str, weeks: str) -> DaysOfYear:
     return DaysOfYear(before, after, tail, _since(schedule), weeks)
 
 
-def _of_month(dom: Field) -> str:
+def _of_month(dom: DescribedField) -> str:
     """the 1st and 15th of the month."""
     if dom.hashed:
         return f"a day of the month {CHOSEN}"
@@ -103,7 +103,7 @@ def _of_month(dom: Field) -> str:
     return f"the {listed(days)} of the month"
 
 
-def _of_week_many(dow: Field) -> str:
+def _of_week_many(dow: DescribedField) -> str:
     """Mondays and Fridays; the first Monday of the month."""
     if dow.hashed:
         return f"a day of the week {CHOSEN}"
@@ -113,7 +113,7 @@ def _of_week_many(dow: Field) -> str:
     return listed(plain + _nths(dow))
 
 
-def _of_week_one(dow: Field) -> str:
+def _of_week_one(dow: DescribedField) -> str:
     if dow.hashed:
         return f"a day of the week {CHOSEN}"
     if dow.is_full:
@@ -121,7 +121,7 @@ def _of_week_one(dow: Field) -> str:
     return listed([f"a {name}" for name in weekday_names(dow.values)] + _nths(dow), "or")
 
 
-def _nths(dow: Field) -> list[str]:
+def _nths(dow: DescribedField) -> list[str]:
     found = []
     for weekday, group in groupby(dow.nth, key=lambda one: one[0]):
         which = sorted((nth for _, nth in group), key=lambda nth: (nth == LAST, nth))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import time
 
-from foliot.domain.schedule.describe.cron_shape import Field, Fields, Hashed
+from foliot.domain.schedule.describe.cron_shape import DescribedField, DescribedFields, Hashed
 from foliot.domain.schedule.describe.english import counted, listed, numbers, ordinal
 
 MOST_TIMES = 12
@@ -19,7 +19,7 @@ class TimeOfDay:
     is_counted: bool = False  # "every 15 minutes", which alone would be an interval
 
 
-def time_of_day(fields: Fields, *, any_day: bool) -> TimeOfDay:
+def time_of_day(fields: DescribedFields, *, any_day: bool) -> TimeOfDay:
     """With `any_day`, hours may be told across midnight; on chosen days that would spill into the next day."""
     second, minute, hour = fields.second, fields.minute, fields.hour
     is_whole = second.values == (0,)
@@ -36,11 +36,11 @@ def time_of_day(fields: Fields, *, any_day: bool) -> TimeOfDay:
     return told if is_whole else TimeOfDay(f"{_seconds(second)} of these minutes: {told.text}")
 
 
-def _is_plain(field: Field) -> bool:
+def _is_plain(field: DescribedField) -> bool:
     return len(field.values) == 1 or (bool(field.values) and not (field.is_range or field.is_open))
 
 
-def _clock_times(second: Field, minute: Field, hour: Field) -> str:
+def _clock_times(second: DescribedField, minute: DescribedField, hour: DescribedField) -> str:
     """09:00 and 17:00; with few seconds 09:00:30, with many "every second of 09:00"."""
     minutes = [time(h, m) for h in hour.values for m in minute.values]
     if second.values == (0,):
@@ -54,7 +54,7 @@ def _clock(hour: int, minute: int) -> str:
     return f"{hour:02}:{minute:02}"
 
 
-def _chosen(minute: Field, hour: Field) -> TimeOfDay | None:
+def _chosen(minute: DescribedField, hour: DescribedField) -> TimeOfDay | None:
     if minute.hashed == ANY and hour.hashed == ANY:
         return TimeOfDay("at a time chosen per job", is_clock=True)
     if minute.hashed == ANY and hour.is_free:
@@ -62,7 +62,7 @@ def _chosen(minute: Field, hour: Field) -> TimeOfDay | None:
     return TimeOfDay(_literal(minute, hour)) if minute.hashed or hour.hashed else None
 
 
-def _all_day(minute: Field, hour: Field, *, is_whole: bool) -> TimeOfDay | None:
+def _all_day(minute: DescribedField, hour: DescribedField, *, is_whole: bool) -> TimeOfDay | None:
     if hour.is_free and _divides(minute.star_step, 60):
         return TimeOfDay(_every(minute.step, "minute"), is_counted=minute.step > 1)
     if not _divides(hour.star_step, 24) or not _is_plain(minute) or len(minute.values) > MOST_TIMES:
@@ -75,7 +75,7 @@ def _divides(step: int, whole: int) -> bool:
     return step > 0 and whole % step == 0
 
 
-def _window(minute: Field, hour: Field, *, any_day: bool) -> TimeOfDay | None:
+def _window(minute: DescribedField, hour: DescribedField, *, any_day: bool) -> TimeOfDay | None:
     """Steps from a first to a last time, both included."""
     if hour.is_open:
         return None
@@ -115,11 +115,11 @@ def _every(count: int, noun: str) -> str:
     return f"every {noun}" if count == 1 else f"every {counted(count, noun)}"
 
 
-def _literal(minute: Field, hour: Field) -> str:
+def _literal(minute: DescribedField, hour: DescribedField) -> str:
     return f"{_minutes(minute)} {'of' if minute.is_full else 'past'} {_hours(hour)}"
 
 
-def _seconds(second: Field) -> str:
+def _seconds(second: DescribedField) -> str:
     if second.hashed:
         return f"at {chosen(second.hashed, 'second')}"
     if second.is_full:
@@ -127,7 +127,7 @@ def _seconds(second: Field) -> str:
     return f"at {'second' if len(second.values) == 1 else 'seconds'} {numbers(second.values)}"
 
 
-def _minutes(minute: Field) -> str:
+def _minutes(minute: DescribedField) -> str:
     if minute.hashed:
         return f"at {chosen(minute.hashed, 'minute')}"
     if minute.is_full:
@@ -137,7 +137,7 @@ def _minutes(minute: Field) -> str:
     return f"at {'minute' if len(minute.values) == 1 else 'minutes'} {numbers(minute.values)}"
 
 
-def _hours(hour: Field) -> str:
+def _hours(hour: DescribedField) -> str:
     if hour.hashed:
         return chosen(hour.hashed, "hour")
     if hour.is_full:

@@ -11,6 +11,8 @@
 
 Every token belongs to a clause, or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid is
 raised. `now` and the zone are arguments.
+
+Why: docs/decisions/103-schedule-words.md
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from datetime import datetime, tzinfo
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule.kinds import Schedule
 from foliot.domain.schedule.words.interpret import meaning_of
-from foliot.domain.schedule.words.one_shot import Place
+from foliot.domain.schedule.words.one_shot import LocalNow
 from foliot.domain.schedule.words.parts import Cursor
 from foliot.domain.schedule.words.phrase import Phrase
-from foliot.domain.schedule.words.tokens import Token, refuse
+from foliot.domain.schedule.words.tokens import WordToken, refuse
 from foliot.domain.schedule.words.vocabulary import EXAMPLES
 
 __all__ = ["examples", "read_words"]
@@ -42,7 +44,7 @@ def read_words(
         if cursor.zone is not None and cursor.zone.word != timezone:
             timezone, tz = cursor.zone.word, _zone(text, cursor.zone, zone_named)
         phrase = Phrase(cursor, now.astimezone(tz).date())
-        return meaning_of(phrase.read(), Place(now, timezone, tz))
+        return meaning_of(phrase.read(), LocalNow(now, timezone, tz))
     except OverflowError:
         raise ScheduleInvalid("This lies beyond the year 9999.", hint="Name an earlier time.") from None
 
@@ -52,7 +54,7 @@ def examples() -> tuple[str, ...]:
     return EXAMPLES
 
 
-def _zone(text: str, token: Token, zone_named: Callable[[str], tzinfo] | None) -> tzinfo:
+def _zone(text: str, token: WordToken, zone_named: Callable[[str], tzinfo] | None) -> tzinfo:
     if zone_named is None:
         refuse(
             text,

@@ -20,7 +20,7 @@ class Period(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class DayClause:
     """Days as cron fields. They recur every `period`; `sure` means that the words said so themselves.
 
     "fridays" and "every friday" are sure; "on friday" alone may be one Friday or all of them.
@@ -35,8 +35,8 @@ class Days:
     at_night: bool = False
 
 
-EVERY_DAY = Days(Period.DAY)
-NIGHTLY = Days(Period.DAY, at_night=True)
+EVERY_DAY = DayClause(Period.DAY)
+NIGHTLY = DayClause(Period.DAY, at_night=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Pace:
 
 
 @dataclass(slots=True)
-class Said:
+class ParsedClauses:
     """One optional note per clause; `spans` keeps where in the text each was said, so that a refusal can point at it."""
 
     text: str
     pace: Pace | None = None
-    days: Days | None = None
+    days: DayClause | None = None
     period: Period | None = None
     weeks: int = 1
     times: tuple[time, ...] = ()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from foliot.domain.schedule.words.clauses import Days, Period, cron_list
+from foliot.domain.schedule.words.clauses import DayClause, Period, cron_list
 from foliot.domain.schedule.words.parts import LAST, Cursor, calendar_date, ordinal_range
-from foliot.domain.schedule.words.tokens import Token
-from foliot.domain.schedule.words.vocabulary import DAY_NAMES, Kind
+from foliot.domain.schedule.words.tokens import WordToken
+from foliot.domain.schedule.words.vocabulary import DAY_NAMES, WordKind
 
 WEEKDAYS = frozenset({1, 2, 3, 4, 5})
 WEEKEND = frozenset({0, 6})
 
 
-def read_days(cursor: Cursor, *, sure: bool) -> Days | date | None:
+def read_days(cursor: Cursor, *, sure: bool) -> DayClause | date | None:
     """The days that begin here. With `sure` the words before have already said that they recur."""
     start = cursor.at
     ordinals = [day for days in cursor.several(ordinal_range) for day in days]
     if ordinals:
         return _of_month(cursor, ordinals, start, sure=sure)
-    is_one_day = cursor.peek().kind is Kind.WEEKDAY and not cursor.peek().word.endswith("days")
+    is_one_day = cursor.peek().kind is WordKind.WEEKDAY and not cursor.peek().word.endswith("days")
     weekday = cursor.peek().number if is_one_day else None
     if weekdays := cursor.several(_weekday_range):
         found = frozenset[int]().union(*weekdays)
@@ -41,7 +41,7 @@ def read_days(cursor: Cursor, *, sure: bool) -> Days | date | None:
             start=start,
         )
     if year is None:
-        return Days(Period.YEAR, sure=sure, dom=str(day), month=str(month))
+        return DayClause(Period.YEAR, sure=sure, dom=str(day), month=str(month))
     the_day = date(year, month, day)
     if weekday not in {None, the_day.isoweekday() % 7}:
         cursor.refuse(
@@ -61,24 +61,24 @@ def read_relative_day(cursor: Cursor, today: date) -> date | None:
     if [cursor.peek(n).word for n in range(3)] == ["day", "after", "tomorrow"]:
         cursor.at += 3
         return today + timedelta(days=2)
-    if cursor.peek(1).kind is Kind.WEEKDAY and (which := cursor.accept("next", "this")):
+    if cursor.peek(1).kind is WordKind.WEEKDAY and (which := cursor.accept("next", "this")):
         first = today + timedelta(days=which.word == "next")
         return first + timedelta(days=(cursor.take().number - first.isoweekday()) % 7)
     return None
 
 
-def weekdays_between(cursor: Cursor) -> Days:
+def weekdays_between(cursor: Cursor) -> DayClause:
     """Two weekdays with a word between them, both included."""
     first, _, last = cursor.take(), cursor.take(), cursor.take()
     return _of_week(_days_from(first, last), sure=True)
 
 
-def _of_week(found: frozenset[int], *, sure: bool) -> Days:
-    return Days(Period.WEEK, sure=sure, dow="*" if len(found) == 7 else cron_list(found), weekdays=found)
+def _of_week(found: frozenset[int], *, sure: bool) -> DayClause:
+    return DayClause(Period.WEEK, sure=sure, dow="*" if len(found) == 7 else cron_list(found), weekdays=found)
 
 
-def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) -> Days:
-    weekday = cursor.accept_kind(Kind.WEEKDAY)
+def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) -> DayClause:
+    weekday = cursor.accept_kind(WordKind.WEEKDAY)
     noun = cursor.accept("day", "weekday")
     of_month = _of_the_month(cursor)
     if weekday is not None:
@@ -94,7 +94,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
         dow = ",".join(
             f"{weekday.number}L" if n == LAST else f"{weekday.number}#{n}" for n in _ordered(ordinals)
         )
-        return Days(Period.MONTH, sure=of_month, dow=dow)
+        return DayClause(Period.MONTH, sure=of_month, dow=dow)
     if noun is not None and noun.word == "weekday":
         if ordinals != [LAST]:
             cursor.refuse(
@@ -102,7 +102,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
                 "Write 'on the last weekday of the month at 17:00'.",
                 start=start,
             )
-        return Days(Period.MONTH, sure=of_month, dom="LW")
+        return DayClause(Period.MONTH, sure=of_month, dom="LW")
     if LAST in ordinals and noun is None:
         cursor.refuse(
             "The last what?",
@@ -115,7 +115,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
             "Write 'every 48 hours' or 'on the 2nd of the month at 9am'.",
             start=start,
         )
-    return Days(
+    return DayClause(
         Period.MONTH,
         sure=of_month,
         dom=",".join("L" if n == LAST else str(n) for n in _ordered(ordinals)),
@@ -141,14 +141,14 @@ def _weekday_range(cursor: Cursor) -> frozenset[int] | None:
         return WEEKDAYS
     if cursor.accept("weekend", "weekends"):
         return WEEKEND
-    first = cursor.accept_kind(Kind.WEEKDAY)
+    first = cursor.accept_kind(WordKind.WEEKDAY)
     if first is None:
         return None
     last = first
-    if cursor.peek(1).kind is Kind.WEEKDAY and cursor.accept("to", "through"):
+    if cursor.peek(1).kind is WordKind.WEEKDAY and cursor.accept("to", "through"):
         last = cursor.take()
     return _days_from(first, last)
 
 
-def _days_from(first: Token, last: Token) -> frozenset[int]:
+def _days_from(first: WordToken, last: WordToken) -> frozenset[int]:
     return frozenset((first.number + n) % 7 for n in range((last.number - first.number) % 7 + 1))

@@ -9,8 +9,16 @@ from datetime import date, datetime, time, timedelta
 from typing import NoReturn
 
 from foliot.domain.schedule.kinds import Cron, Interval, Manual, Once, Schedule
-from foliot.domain.schedule.words.clauses import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
-from foliot.domain.schedule.words.one_shot import Place, after_delay, at_stamp, on_date
+from foliot.domain.schedule.words.clauses import (
+    EVERY_DAY,
+    NIGHTLY,
+    DayClause,
+    Pace,
+    ParsedClauses,
+    Period,
+    cron_list,
+)
+from foliot.domain.schedule.words.one_shot import LocalNow, after_delay, at_stamp, on_date
 
 DAYS_IN_MONTH = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}  # the others have 31
 MORNING, EVENING = time(7), time(17)  # a night lies between the two
@@ -23,7 +31,7 @@ WHICH_DAY = {
 }
 
 
-def meaning_of(said: Said, place: Place) -> Schedule:
+def meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
     schedule = _meaning_of(said, place)
     # "once every friday" and "once daily" are said, "once on fridays" is one or many.
     if said.once and not isinstance(schedule, Once) and not RECURS.search(said.text):
@@ -33,7 +41,7 @@ def meaning_of(said: Said, place: Place) -> Schedule:
     return schedule
 
 
-def _meaning_of(said: Said, place: Place) -> Schedule:
+def _meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
     if said.manual:
         said.only("manual")
         return Manual(place.timezone)
@@ -62,7 +70,7 @@ def _meaning_of(said: Said, place: Place) -> Schedule:
     return _at_times(said, place)
 
 
-def _paced(said: Said, pace: Pace, place: Place) -> Cron:
+def _paced(said: ParsedClauses, pace: Pace, place: LocalNow) -> Cron:
     if said.window is None:  # first, for no day helps a pace that does not divide the day
         minute, hour = _all_day(said, pace)
     days = _days(said, place) if said.days is not None else EVERY_DAY
@@ -71,7 +79,7 @@ def _paced(said: Said, pace: Pace, place: Place) -> Cron:
     return Cron(f"{minute} {hour} {_fields(said, days)}", place.timezone)
 
 
-def _all_day(said: Said, pace: Pace) -> tuple[str, str]:
+def _all_day(said: ParsedClauses, pace: Pace) -> tuple[str, str]:
     minutes, hours = pace.seconds // 60, pace.seconds // 3600
     if pace.seconds % 3600 == 0 and hours < 24 and 24 % hours == 0:
         return _plain(said.past or (0,)), _step(hours)
@@ -84,7 +92,7 @@ def _all_day(said: Said, pace: Pace) -> tuple[str, str]:
     return _step(minutes), "*"
 
 
-def _within(said: Said, pace: Pace, window: tuple[time, time]) -> tuple[str, str]:
+def _within(said: ParsedClauses, pace: Pace, window: tuple[time, time]) -> tuple[str, str]:
     """The steps from the first to the last time, both included, where hours x minutes can say exactly that."""
     if said.past:
         said.refuse("past", "The window says the minutes already.", "Write 'every hour from 9:15 to 17:15'.")
@@ -113,7 +121,7 @@ def _within(said: Said, pace: Pace, window: tuple[time, time]) -> tuple[str, str
     return (_step(step) if grid else _plain(minutes)), _hours(hours, step // 60 if step % 60 == 0 else 1)
 
 
-def _full_hours(said: Said, step: int, steps: range) -> str:
+def _full_hours(said: ParsedClauses, step: int, steps: range) -> str:
     """The two nearest windows that end on a full hour of steps."""
     if 60 % step or steps[0] % 60:
         return "Start on the hour and take a pace that divides it: 'every 15 minutes from 9:00 to 16:45'."
@@ -137,7 +145,7 @@ def _step(count: int) -> str:
     return "*" if count == 1 else f"*/{count}"
 
 
-def _at_times(said: Said, place: Place) -> Cron:
+def _at_times(said: ParsedClauses, place: LocalNow) -> Cron:
     if said.days is None:
         _no_days(said)
     days = _days(said, place)
@@ -152,7 +160,7 @@ def _at_times(said: Said, place: Place) -> Cron:
     return Cron(expr, place.timezone, every_n_weeks=said.weeks, anchor=anchor)
 
 
-def _no_days(said: Said) -> NoReturn:
+def _no_days(said: ParsedClauses) -> NoReturn:
     if said.period is not None:
         example = WHICH_DAY[said.period] if said.weeks == 1 else f"every {said.weeks} weeks on monday at 9am"
         said.refuse("period", f"{said.words('period')!r} does not say on which day.", f"Write '{example}'.")
@@ -166,7 +174,7 @@ def _no_days(said: Said) -> NoReturn:
     said.refuse("", "This does not say how often.")
 
 
-def _times(said: Said, days: Days) -> tuple[time, ...]:
+def _times(said: ParsedClauses, days: DayClause) -> tuple[time, ...]:
     if not said.times:
         if days is EVERY_DAY:
             return (time(0),)  # as cron's own @daily
@@ -188,7 +196,7 @@ def _times(said: Said, days: Days) -> tuple[time, ...]:
     return said.times
 
 
-def _days(said: Said, place: Place) -> Days:
+def _days(said: ParsedClauses, place: LocalNow) -> DayClause:
     """The days said, once it is sure that they recur and that the period agrees."""
     days = said.days or EVERY_DAY
     period = Period.MONTH if said.period is Period.QUARTER else said.period
@@ -205,7 +213,7 @@ def _days(said: Said, place: Place) -> Days:
     return days
 
 
-def _in_every_quarter(said: Said, days: Days) -> None:
+def _in_every_quarter(said: ParsedClauses, days: DayClause) -> None:
     """Days are counted from the start of a quarter, in its first month; its end lies in the third, and not each first month has a 31st."""
     fields = {*days.dom.split(","), *days.dow.split(",")}
     if any("L" in field or "#5" in field for field in fields) or "31" in days.dom.split(","):
@@ -217,7 +225,7 @@ def _in_every_quarter(said: Said, days: Days) -> None:
         )
 
 
-def _unsure(said: Said, days: Days, place: Place) -> NoReturn:
+def _unsure(said: ParsedClauses, days: DayClause, place: LocalNow) -> NoReturn:
     words = said.words("days")
     named = words.lower().removeprefix("on ").removeprefix("the ")
     instead: tuple[str, ...]
@@ -244,7 +252,7 @@ def _unsure(said: Said, days: Days, place: Place) -> NoReturn:
     )
 
 
-def _fields(said: Said, days: Days) -> str:
+def _fields(said: ParsedClauses, days: DayClause) -> str:
     """Day of month, month and day of week."""
     month = said.months
     if said.period is Period.QUARTER or days.month != "*":
@@ -261,7 +269,7 @@ def _fields(said: Said, days: Days) -> str:
     return f"{days.dom} {month} {days.dow}"
 
 
-def _possible(said: Said, dom: str, month: str) -> None:
+def _possible(said: ParsedClauses, dom: str, month: str) -> None:
     numbers = [int(day) for day in dom.split(",") if day.isdigit()]
     if month == "*" or not numbers or "L" in dom:
         return
@@ -275,7 +283,7 @@ def _months_in(text: str) -> set[int]:
     return {n for first, _, last in bounds for n in range(int(first), int(last or first) + 1)}
 
 
-def _first_match(said: Said, days: Days, place: Place) -> date:
+def _first_match(said: ParsedClauses, days: DayClause, place: LocalNow) -> date:
     """The local date of the first planned time after now: its week is the first that counts."""
     months = set(range(1, 13)) if said.months == "*" else _months_in(said.months)
     latest = max(said.times)

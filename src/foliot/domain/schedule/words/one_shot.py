@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from foliot.domain.schedule.kinds import Once
-from foliot.domain.schedule.words.clauses import Said
+from foliot.domain.schedule.words.clauses import ParsedClauses
 
 MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LocalNow:
     """The time and zone in which the phrase was written."""
 
     now: datetime
@@ -40,13 +40,13 @@ class Place:
         return high.replace(second=0, microsecond=0).astimezone(self.tz)
 
 
-def at_stamp(said: Said, stamp: datetime, place: Place) -> Once:
+def at_stamp(said: ParsedClauses, stamp: datetime, place: LocalNow) -> Once:
     if stamp.tzinfo is None:
         return _at_wall(said, "stamp", stamp, place)
     return _ahead(said, "stamp", stamp.astimezone(UTC), place)
 
 
-def after_delay(said: Said, place: Place) -> Once:
+def after_delay(said: ParsedClauses, place: LocalNow) -> Once:
     if not said.times:
         return _ahead(said, "delay", place.now.astimezone(UTC) + timedelta(seconds=said.delay), place)
     if not said.in_days:
@@ -58,7 +58,7 @@ def after_delay(said: Said, place: Place) -> Once:
     return on_date(said, "delay", place.today + timedelta(seconds=said.delay), place)
 
 
-def on_date(said: Said, name: str, day: date, place: Place) -> Once:
+def on_date(said: ParsedClauses, name: str, day: date, place: LocalNow) -> Once:
     is_tonight = said.words(name).lower().endswith("tonight")
     if len(said.times) != 1:
         many = (
@@ -84,7 +84,7 @@ def on_date(said: Said, name: str, day: date, place: Place) -> Once:
     return _at_wall(said, name, datetime.combine(day, at), place)
 
 
-def _at_wall(said: Said, name: str, wall: datetime, place: Place) -> Once:
+def _at_wall(said: ParsedClauses, name: str, wall: datetime, place: LocalNow) -> Once:
     if place.is_jumped_over(wall):
         next_valid = place.after_jump(wall)
         said.refuse(
@@ -95,7 +95,7 @@ def _at_wall(said: Said, name: str, wall: datetime, place: Place) -> Once:
     return _ahead(said, name, place.instant(wall), place)
 
 
-def _ahead(said: Said, name: str, at: datetime, place: Place) -> Once:
+def _ahead(said: ParsedClauses, name: str, at: datetime, place: LocalNow) -> Once:
     if at <= place.now:
         local, now = at.astimezone(place.tz), place.now.astimezone(place.tz)
         is_today = local.date() == now.date()

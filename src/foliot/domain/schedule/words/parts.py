@@ -10,8 +10,8 @@ from datetime import date, time
 from itertools import pairwise
 from typing import NoReturn, TypeVar
 
-from foliot.domain.schedule.words.tokens import Token, refuse, tokens_of
-from foliot.domain.schedule.words.vocabulary import Kind
+from foliot.domain.schedule.words.tokens import WordToken, refuse, tokens_of
+from foliot.domain.schedule.words.vocabulary import WordKind
 
 T = TypeVar("T")
 LAST = -1  # the ordinal "last"
@@ -25,23 +25,23 @@ class Cursor:
         self.at = 0
 
     @property
-    def zone(self) -> Token | None:
+    def zone(self) -> WordToken | None:
         """The zone that ends the phrase."""
         last = self.tokens[-2] if len(self.tokens) > 1 else None
-        return last if last is not None and last.kind is Kind.ZONE else None
+        return last if last is not None and last.kind is WordKind.ZONE else None
 
-    def peek(self, ahead: int = 0) -> Token:
+    def peek(self, ahead: int = 0) -> WordToken:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
 
-    def take(self) -> Token:
+    def take(self) -> WordToken:
         token = self.peek()
         self.at += 1
         return token
 
-    def accept(self, *words: str) -> Token | None:
+    def accept(self, *words: str) -> WordToken | None:
         return self.take() if self.peek().word in words else None
 
-    def accept_kind(self, *kinds: Kind) -> Token | None:
+    def accept_kind(self, *kinds: WordKind) -> WordToken | None:
         return self.take() if self.peek().kind in kinds else None
 
     def several(self, item: Callable[[Cursor], T | None]) -> list[T]:
@@ -87,13 +87,16 @@ def clock_time(cursor: Cursor) -> time | None:
         return time(12)
     if cursor.accept("midnight"):
         return time(0)
-    if token.kind not in {Kind.CLOCK, Kind.NUMBER} or cursor.peek(1).kind in {Kind.MONTH, Kind.UNIT}:
+    if token.kind not in {WordKind.CLOCK, WordKind.NUMBER} or cursor.peek(1).kind in {
+        WordKind.MONTH,
+        WordKind.UNIT,
+    }:
         return None
     if cursor.peek(1).word == "times":
         return None
     cursor.take()
     hour, minute, second = _parts(token)
-    half = cursor.accept_kind(Kind.HALF_OF_DAY)
+    half = cursor.accept_kind(WordKind.HALF_OF_DAY)
     if half is not None:
         if not 1 <= hour <= 12:
             cursor.refuse(
@@ -105,10 +108,10 @@ def clock_time(cursor: Cursor) -> time | None:
     if hour > 23 or minute > 59 or second > 59:
         cursor.refuse(f"{token.word!r} is not a time of day.", "Times go from 00:00 to 23:59.", start=start)
     cursor.accept("o'clock")
-    if half is None and token.kind is Kind.NUMBER and 1 <= hour <= 12:
+    if half is None and token.kind is WordKind.NUMBER and 1 <= hour <= 12:
         halves = ["pm"] if "tonight" in cursor.text.lower() else ["am", "pm"]
         instead = ["12:00", "00:00"] if hour == 12 else [f"{hour}{half}" for half in halves]
-        hint = None if cursor.peek().kind is Kind.NUMBER else cursor.rewritten(start, *instead)
+        hint = None if cursor.peek().kind is WordKind.NUMBER else cursor.rewritten(start, *instead)
         cursor.refuse(f"{token.word!r} can be morning or evening.", hint, start=start)
     return time(hour, minute, second)
 
@@ -116,10 +119,12 @@ def clock_time(cursor: Cursor) -> time | None:
 def one_clock(cursor: Cursor, start: int, times: Sequence[time]) -> None:
     """Refuses 5:00 beside a time with am or pm, and "9:00 and 5:00": there it is no longer surely 05:00."""
     tokens = cursor.tokens[start : cursor.at]
-    has_halves = any(token.kind is Kind.HALF_OF_DAY for token in tokens)
+    has_halves = any(token.kind is WordKind.HALF_OF_DAY for token in tokens)
     turns_back = any(later < earlier for earlier, later in pairwise(times)) and max(times).hour <= 12
     for place, (token, after) in enumerate(pairwise([*tokens, cursor.peek()]), start):
-        is_loose = token.kind is Kind.CLOCK and after.kind is not Kind.HALF_OF_DAY and token.word[0] != "0"
+        is_loose = (
+            token.kind is WordKind.CLOCK and after.kind is not WordKind.HALF_OF_DAY and token.word[0] != "0"
+        )
         hour, minute, _ = _parts(token) if is_loose else (0, 0, 0)
         if 1 <= hour <= 12 and (has_halves or (turns_back and token is tokens[-1])):
             cursor.at = place + 1
@@ -158,22 +163,22 @@ def seconds_in(parts: Sequence[tuple[int, int]]) -> int:
 def calendar_date(cursor: Cursor) -> tuple[int, int, int | None] | None:
     """`3 march 2027`, `march 3rd`, `2027-03-03` as (day, month, year or None)."""
     start = cursor.at
-    written = cursor.accept_kind(Kind.DATE)
+    written = cursor.accept_kind(WordKind.DATE)
     if written is not None:
         year, month, day = (int(part) for part in written.word.split("-"))
         return _existing(cursor, start, day, month, year)
-    if cursor.peek().kind is Kind.MONTH and cursor.peek(1).kind in {Kind.NUMBER, Kind.ORDINAL}:
+    if cursor.peek().kind is WordKind.MONTH and cursor.peek(1).kind in {WordKind.NUMBER, WordKind.ORDINAL}:
         month, day = cursor.take().number, cursor.take().number
-    elif cursor.peek().kind in {Kind.NUMBER, Kind.ORDINAL} and _month_follows(cursor):
+    elif cursor.peek().kind in {WordKind.NUMBER, WordKind.ORDINAL} and _month_follows(cursor):
         day = cursor.take().number
         cursor.accept("of")
         month = cursor.take().number
     else:
         return None
     is_year = (
-        cursor.peek().kind is Kind.NUMBER
+        cursor.peek().kind is WordKind.NUMBER
         and len(cursor.peek().word) == 4
-        and cursor.peek(1).kind is not Kind.HALF_OF_DAY
+        and cursor.peek(1).kind is not WordKind.HALF_OF_DAY
     )
     return _existing(cursor, start, day, month, cursor.take().number if is_year else None)
 
@@ -186,9 +191,9 @@ def ordinal(cursor: Cursor) -> int | None:
     if not is_ordinal(token, after) or _month_follows(cursor):
         return None
     cursor.take()
-    if token.kind is Kind.ORDINAL and not 1 <= token.number <= 31:
+    if token.kind is WordKind.ORDINAL and not 1 <= token.number <= 31:
         cursor.refuse(f"No month has a {token.word}.", start=cursor.at - 1)
-    return token.number if token.kind is Kind.ORDINAL else 2
+    return token.number if token.kind is WordKind.ORDINAL else 2
 
 
 def ordinal_range(cursor: Cursor) -> list[int] | None:
@@ -207,16 +212,16 @@ def ordinal_range(cursor: Cursor) -> list[int] | None:
     return list(range(first, last + 1))
 
 
-def is_ordinal(token: Token, after: Token) -> bool:
+def is_ordinal(token: WordToken, after: WordToken) -> bool:
     """`second` is the unit of time unless a day or another ordinal follows."""
     is_second = token.word == "second" and (
-        after.kind in {Kind.WEEKDAY, Kind.ORDINAL} or after.word in {"day", "weekday", "last", "and"}
+        after.kind in {WordKind.WEEKDAY, WordKind.ORDINAL} or after.word in {"day", "weekday", "last", "and"}
     )
-    return is_second or token.kind is Kind.ORDINAL
+    return is_second or token.kind is WordKind.ORDINAL
 
 
-def _parts(token: Token) -> tuple[int, int, int]:
-    if token.kind is Kind.NUMBER:
+def _parts(token: WordToken) -> tuple[int, int, int]:
+    if token.kind is WordKind.NUMBER:
         return token.number, 0, 0
     hour, minute, *second = (int(part) for part in token.word.split(":"))
     return hour, minute, second[0] if second else 0
@@ -230,15 +235,15 @@ def _quantity(cursor: Cursor) -> tuple[int, int] | None:
             return (30 if token.word == "half" else 15), 60
         cursor.at = before
         return None
-    if unit.kind is not Kind.UNIT or not (token.kind is Kind.NUMBER or token.word in {"a", "an"}):
+    if unit.kind is not WordKind.UNIT or not (token.kind is WordKind.NUMBER or token.word in {"a", "an"}):
         return None
     cursor.at += 2
-    return (token.number if token.kind is Kind.NUMBER else 1), unit.number
+    return (token.number if token.kind is WordKind.NUMBER else 1), unit.number
 
 
 def _month_follows(cursor: Cursor) -> bool:
     after = cursor.peek(2) if cursor.peek(1).word == "of" else cursor.peek(1)
-    return after.kind is Kind.MONTH
+    return after.kind is WordKind.MONTH
 
 
 def _existing(

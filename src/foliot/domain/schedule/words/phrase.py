@@ -6,10 +6,18 @@ from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import NoReturn
 
-from foliot.domain.schedule.words.clauses import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
+from foliot.domain.schedule.words.clauses import (
+    EVERY_DAY,
+    NIGHTLY,
+    DayClause,
+    Pace,
+    ParsedClauses,
+    Period,
+    cron_list,
+)
 from foliot.domain.schedule.words.days import read_days, read_relative_day, weekdays_between
 from foliot.domain.schedule.words.parts import Cursor, clock_time, duration, is_ordinal, one_clock, seconds_in
-from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
+from foliot.domain.schedule.words.vocabulary import REFUSED, WordKind
 
 PERIODS = {
     "week": Period.WEEK, "weekly": Period.WEEK, "fortnightly": Period.WEEK,
@@ -26,16 +34,16 @@ class Phrase:
     def __init__(self, cursor: Cursor, today: date) -> None:
         self.cursor = cursor
         self.today = today
-        self.said = Said(cursor.text)
+        self.said = ParsedClauses(cursor.text)
 
-    def read(self) -> Said:
+    def read(self) -> ParsedClauses:
         cursor = self.cursor
         while opening := cursor.accept("please", "run", "once", "remind"):
             self.said.once = self.said.once or opening.word == "once"
             cursor.accept("me")
-        if cursor.peek().kind is Kind.END:
+        if cursor.peek().kind is WordKind.END:
             cursor.refuse("This says nothing about when.")
-        while cursor.peek().kind is not Kind.END:
+        while cursor.peek().kind is not WordKind.END:
             self.clause()
         return self.said
 
@@ -64,9 +72,9 @@ class Phrase:
             self.counting(start)
         elif cursor.accept("manually"):
             self.note("manual", True, start)
-        elif cursor.accept_kind(Kind.STAMP):
+        elif cursor.accept_kind(WordKind.STAMP):
             self.stamp(token.word, start)
-        elif token.kind is Kind.ZONE:
+        elif token.kind is WordKind.ZONE:
             self.end_in_zone()
         elif not (self.days(start) or self.from_now(start)):
             self.not_bare("at ")
@@ -91,7 +99,7 @@ class Phrase:
             self.note("days", EVERY_DAY, start)
         elif token.word in PERIODS:
             self.period(start, 1)
-        elif token.kind is Kind.NUMBER and after.word in {"month", "months", "year", "years"}:
+        elif token.kind is WordKind.NUMBER and after.word in {"month", "months", "year", "years"}:
             cursor.at += 2
             cursor.refuse(
                 "Months and years differ in length, so they are named and not counted.",
@@ -104,7 +112,7 @@ class Phrase:
     def every_other(self, start: int) -> None:
         if self.cursor.accept("week"):
             self.weeks(2, start)
-        elif self.cursor.peek().kind is Kind.WEEKDAY:
+        elif self.cursor.peek().kind is WordKind.WEEKDAY:
             self.days(start, sure=True)
             self.weeks(2, start)
         else:
@@ -126,7 +134,7 @@ class Phrase:
     def days(self, start: int, *, sure: bool = False) -> bool:
         relative = None if sure else read_relative_day(self.cursor, self.today)
         found = relative or read_days(self.cursor, sure=sure)
-        if isinstance(found, Days):
+        if isinstance(found, DayClause):
             self.note("days", found, start)
         elif found is not None:
             if sure:
@@ -143,7 +151,7 @@ class Phrase:
             self.unexpected()
 
     def at(self, start: int) -> None:
-        if stamp := self.cursor.accept_kind(Kind.STAMP):
+        if stamp := self.cursor.accept_kind(WordKind.STAMP):
             self.stamp(stamp.word, start)
         elif minutes := self.cursor.several(_minutes_past):
             self.note("past", tuple(sorted(set(minutes))), start)
@@ -153,13 +161,17 @@ class Phrase:
     def not_bare(self, lead: str = "") -> None:
         """Only `at` makes an hour of a bare number: "every friday 13" may be a date, and "from 15 to 20 in march" days."""
         cursor, token, after, place = self.cursor, self.cursor.peek(), self.cursor.peek(1), self.cursor.at
-        if token.kind is not Kind.NUMBER or token.number > 23 or after.word in {*REFUSED, "noon", "midnight"}:
+        if (
+            token.kind is not WordKind.NUMBER
+            or token.number > 23
+            or after.word in {*REFUSED, "noon", "midnight"}
+        ):
             return
-        if after.kind not in {Kind.HALF_OF_DAY, Kind.UNIT, Kind.MONTH}:
+        if after.kind not in {WordKind.HALF_OF_DAY, WordKind.UNIT, WordKind.MONTH}:
             cursor.take()
             hours = (token.number, token.number + 12) if 1 <= token.number < 12 else (token.number,)
             hint = None if lead else "Write 'every hour from 9:00 to 17:00'."
-            if lead and after.kind is Kind.END and set(self.said.spans) <= BESIDE_A_TIME:
+            if lead and after.kind is WordKind.END and set(self.said.spans) <= BESIDE_A_TIME:
                 hint = cursor.rewritten(place, *(f"{lead}{hour:02}:00" for hour in hours))
             cursor.refuse(f"{token.word!r} can be an hour or a day.", hint, start=place)
 
@@ -171,7 +183,7 @@ class Phrase:
         return bool(found)
 
     def inside(self, start: int) -> None:
-        if self.cursor.peek().kind is Kind.ZONE:
+        if self.cursor.peek().kind is WordKind.ZONE:
             self.end_in_zone()
         elif months := self.cursor.several(_month_range):
             found = frozenset[int]().union(*months)
@@ -195,7 +207,7 @@ class Phrase:
 
     def window(self, start: int) -> None:
         cursor, is_between = self.cursor, self.cursor.tokens[start].word == "between"
-        if cursor.peek().kind is Kind.WEEKDAY:
+        if cursor.peek().kind is WordKind.WEEKDAY:
             self.weekdays(start, is_between=is_between)
             return
         self.not_bare()
@@ -209,7 +221,7 @@ class Phrase:
     def weekdays(self, start: int, *, is_between: bool) -> None:
         """`from monday to friday`, `between monday and friday`. One day alone would be a beginning, which is no part of a schedule."""
         cursor, joints = self.cursor, {"and"} if is_between else {"to", "through"}
-        if cursor.peek(2).kind is not Kind.WEEKDAY or cursor.peek(1).word not in joints:
+        if cursor.peek(2).kind is not WordKind.WEEKDAY or cursor.peek(1).word not in joints:
             cursor.take()
             cursor.refuse(
                 f"{cursor.words(start)!r} does not say up to which day.",
@@ -249,7 +261,7 @@ class Phrase:
 
     def end_in_zone(self) -> None:
         self.cursor.take()
-        if self.cursor.peek().kind is not Kind.END:
+        if self.cursor.peek().kind is not WordKind.END:
             self.cursor.refuse("The zone comes last.")
 
     def expect(self, word: str) -> None:
@@ -265,11 +277,11 @@ class Phrase:
 
     def unexpected(self) -> NoReturn:
         token = self.cursor.peek()
-        if token.kind is Kind.END:
+        if token.kind is WordKind.END:
             self.cursor.refuse("The phrase stops too early.")
-        if token.kind is Kind.NUMBER and self.cursor.peek(1).kind is Kind.END:
+        if token.kind is WordKind.NUMBER and self.cursor.peek(1).kind is WordKind.END:
             self.cursor.refuse(f"{token.word!r} lacks its unit.")
-        if token.kind is Kind.NUMBER and self.cursor.peek(1).word in REFUSED:
+        if token.kind is WordKind.NUMBER and self.cursor.peek(1).word in REFUSED:
             token = self.cursor.peek(1)  # "three times a day"
         if token.word in REFUSED:
             why, instead = REFUSED[token.word]
@@ -282,9 +294,9 @@ class Phrase:
 def _minutes_past(cursor: Cursor) -> int | None:
     """`:15`, `15 past`, `15 minutes past`, `quarter past`, `half past`, each perhaps with `the hour`."""
     token, start = cursor.peek(), cursor.at
-    if cursor.accept_kind(Kind.PAST):
+    if cursor.accept_kind(WordKind.PAST):
         minutes = token.number
-    elif token.kind is Kind.NUMBER or token.word in {"quarter", "half"}:
+    elif token.kind is WordKind.NUMBER or token.word in {"quarter", "half"}:
         cursor.take()
         cursor.accept("minutes", "minute")
         if not cursor.accept("past"):
@@ -300,10 +312,10 @@ def _minutes_past(cursor: Cursor) -> int | None:
 
 
 def _month_range(cursor: Cursor) -> frozenset[int] | None:
-    first = cursor.accept_kind(Kind.MONTH)
+    first = cursor.accept_kind(WordKind.MONTH)
     if first is None:
         return None
     last = first
-    if cursor.peek(1).kind is Kind.MONTH and cursor.accept("to", "through"):
+    if cursor.peek(1).kind is WordKind.MONTH and cursor.accept("to", "through"):
         last = cursor.take()
     return frozenset((first.number - 1 + n) % 12 + 1 for n in range((last.number - first.number) % 12 + 1))

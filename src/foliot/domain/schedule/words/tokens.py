@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from foliot.domain.errors import Mark, ScheduleInvalid
-from foliot.domain.schedule.words.vocabulary import EXAMPLES, REFUSED, WORDS, Kind
+from foliot.domain.schedule.words.vocabulary import EXAMPLES, REFUSED, WORDS, WordKind
 
 LONGEST = 256
 AROUND_A_ZONE = " ,.\t\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    kind: Kind
+class WordToken:
+    kind: WordKind
     word: str  # in lower case; zones, dates and stamps as they were written
     start: int
     end: int
@@ -37,17 +37,17 @@ SHAPE = re.compile(
 )
 
 
-def tokens_of(text: str, timezone: str) -> list[Token]:
+def tokens_of(text: str, timezone: str) -> list[WordToken]:
     """Every piece of the text, the last one END. `the` and commas leave no token of their own."""
     if len(text) > LONGEST:
         raise ScheduleInvalid(
             f"This is {len(text)} characters long; a phrase has at most {LONGEST}.", hint=hint_for("")
         )
-    tokens: list[Token] = []
+    tokens: list[WordToken] = []
     at, after_comma = 0, False
     while at < len(text):
         if _is_zone_at(text, at, timezone):
-            token: Token | None = Token(Kind.ZONE, timezone, at, at + len(timezone))
+            token: WordToken | None = WordToken(WordKind.ZONE, timezone, at, at + len(timezone))
             at += len(timezone)
         else:
             found = SHAPE.match(text, at)
@@ -58,7 +58,7 @@ def tokens_of(text: str, timezone: str) -> list[Token]:
         if token is not None and token.word != "the":
             tokens.append(replace(token, after_comma=after_comma))
             after_comma = False
-    return [*tokens, Token(Kind.END, "", len(text), len(text))]
+    return [*tokens, WordToken(WordKind.END, "", len(text), len(text))]
 
 
 def refuse(text: str, start: int, end: int, message: str, hint: str | None = None) -> NoReturn:
@@ -79,22 +79,22 @@ def _is_zone_at(text: str, at: int, timezone: str) -> bool:
     return bool(timezone) and is_whole and text[at:end].lower() == timezone.lower()
 
 
-def _token(text: str, found: re.Match[str]) -> Token | None:
+def _token(text: str, found: re.Match[str]) -> WordToken | None:
     shape, written, (start, end) = found.lastgroup, found.group(), found.span()
     word = written.lower()
     match shape:
         case "space" | "comma":
             return None
         case "dash":
-            return Token(Kind.WORD, "to", start, end)
+            return WordToken(WordKind.WORD, "to", start, end)
         case "number" | "ordinal" | "past":
-            return Token(Kind(shape), word, start, end, _number(text, start, end))
+            return WordToken(WordKind(shape), word, start, end, _number(text, start, end))
         case "half_of_day":
-            return Token(Kind.HALF_OF_DAY, word[0] + "m", start, end)
+            return WordToken(WordKind.HALF_OF_DAY, word[0] + "m", start, end)
         case "zone":
-            return Token(Kind.ZONE, written if "/" in word else written.upper(), start, end)
+            return WordToken(WordKind.ZONE, written if "/" in word else written.upper(), start, end)
         case "clock" | "date" | "stamp":
-            return Token(Kind(shape), written.upper(), start, end)
+            return WordToken(WordKind(shape), written.upper(), start, end)
         case "numeric_date":
             refuse(
                 text,
@@ -122,12 +122,12 @@ def _number(text: str, start: int, end: int) -> int:
     return int(digits)
 
 
-def _word(text: str, word: str, start: int, end: int) -> Token:
+def _word(text: str, word: str, start: int, end: int) -> WordToken:
     if word in WORDS:
         kind, number = WORDS[word]
-        return Token(kind, word, start, end, number)
+        return WordToken(kind, word, start, end, number)
     if word in REFUSED:
-        return Token(Kind.WORD, word, start, end)
+        return WordToken(WordKind.WORD, word, start, end)
     near = get_close_matches(word, WORDS, n=1, cutoff=0.7) if 3 < len(word) < 16 else []
     mended = text[:start] + near[0] + text[end:] if near else text
     meant = f"Did you mean {near[0]!r}? " if near else ""

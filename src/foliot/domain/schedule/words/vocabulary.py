@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 
-class Kind(StrEnum):
+class WordKind(StrEnum):
     WORD = "word"
     NUMBER = "number"
     ORDINAL = "ordinal"
@@ -53,44 +53,46 @@ class Kind(StrEnum):
     END = "end"
 
 
-def _same(words: str, kind: Kind, number: int = 0) -> dict[str, tuple[Kind, int]]:
+def _same(words: str, kind: WordKind, number: int = 0) -> dict[str, tuple[WordKind, int]]:
     return dict.fromkeys(words.split(), (kind, number))
 
 
-def _counted(words: str, kind: Kind, start: int) -> dict[str, tuple[Kind, int]]:
+def _counted(words: str, kind: WordKind, start: int) -> dict[str, tuple[WordKind, int]]:
     return {word: (kind, number) for number, word in enumerate(words.split(), start)}
 
 
-WORDS: dict[str, tuple[Kind, int]] = {
-    **_same("every each other at on in of from between to through and by clock past counting", Kind.WORD),
+WORDS: dict[str, tuple[WordKind, int]] = {
+    **_same("every each other at on in of from between to through and by clock past counting", WordKind.WORD),
     **_same(
         "last next this today tomorrow tonight after weekday weekdays weekend weekends half noon midnight",
-        Kind.WORD,
+        WordKind.WORD,
     ),
-    **_same("month months quarter year years a an the run remind me please once manually", Kind.WORD),
-    **_same("hourly daily nightly weekly fortnightly monthly quarterly yearly annually", Kind.WORD),
+    **_same("month months quarter year years a an the run remind me please once manually", WordKind.WORD),
+    **_same("hourly daily nightly weekly fortnightly monthly quarterly yearly annually", WordKind.WORD),
     **_same(
-        "s sec secs second seconds", Kind.UNIT, 1
+        "s sec secs second seconds", WordKind.UNIT, 1
     ),  # before a day, `parts.py` reads "second" as an ordinal
-    **_same("m min mins minute minutes", Kind.UNIT, 60),
-    **_same("h hr hrs hour hours", Kind.UNIT, 3600),
-    **_same("d day days", Kind.UNIT, 86400),
-    **_same("w week weeks", Kind.UNIT, 604800),
-    **_counted("sunday monday tuesday wednesday thursday friday saturday", Kind.WEEKDAY, 0),
-    **_counted("sundays mondays tuesdays wednesdays thursdays fridays saturdays", Kind.WEEKDAY, 0),
-    **_counted("sun mon tue wed thu fri sat", Kind.WEEKDAY, 0),
-    **_counted("tues weds thurs", Kind.WEEKDAY, 2),
+    **_same("m min mins minute minutes", WordKind.UNIT, 60),
+    **_same("h hr hrs hour hours", WordKind.UNIT, 3600),
+    **_same("d day days", WordKind.UNIT, 86400),
+    **_same("w week weeks", WordKind.UNIT, 604800),
+    **_counted("sunday monday tuesday wednesday thursday friday saturday", WordKind.WEEKDAY, 0),
+    **_counted("sundays mondays tuesdays wednesdays thursdays fridays saturdays", WordKind.WEEKDAY, 0),
+    **_counted("sun mon tue wed thu fri sat", WordKind.WEEKDAY, 0),
+    **_counted("tues weds thurs", WordKind.WEEKDAY, 2),
     **_counted(
-        "january february march april may june july august september october november december", Kind.MONTH, 1
+        "january february march april may june july august september october november december",
+        WordKind.MONTH,
+        1,
     ),
-    **_counted("jan feb mar apr may jun jul aug sep oct nov dec", Kind.MONTH, 1),
-    **_same("sept", Kind.MONTH, 9),
-    **_counted("one two three four five six seven eight nine ten eleven twelve", Kind.NUMBER, 1),
-    **_same("fifteen", Kind.NUMBER, 15),
-    **_same("twenty", Kind.NUMBER, 20),
-    **_same("thirty", Kind.NUMBER, 30),
-    **_same("first", Kind.ORDINAL, 1),
-    **_counted("third fourth fifth", Kind.ORDINAL, 3),
+    **_counted("jan feb mar apr may jun jul aug sep oct nov dec", WordKind.MONTH, 1),
+    **_same("sept", WordKind.MONTH, 9),
+    **_counted("one two three four five six seven eight nine ten eleven twelve", WordKind.NUMBER, 1),
+    **_same("fifteen", WordKind.NUMBER, 15),
+    **_same("twenty", WordKind.NUMBER, 20),
+    **_same("thirty", WordKind.NUMBER, 30),
+    **_same("first", WordKind.ORDINAL, 1),
+    **_counted("third fourth fifth", WordKind.ORDINAL, 3),
 }
 
 
