@@ -16,7 +16,7 @@ from foliot.domain.ids import RunId
 from foliot.domain.logs import storable
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.run import LONGEST_NOTE, Progress
-from foliot.sdk.context import ReportProgress, never
+from foliot.sdk.context import ReportProgress, never_stopping
 from foliot.worker.link import Link
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class ProgressBuffer:
         self._is_warm = False  # the next delivery comes soon, without a wake
 
     def teller(
-        self, key: Key, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never
+        self, key: Key, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never_stopping
     ) -> ReportProgress:
         """Return a function that records progress of this attempt, until `is_over`."""
         return partial(self._record, key, masks, is_over)
