@@ -1,7 +1,7 @@
-"""Makes `foliot.sdk.synchronous` from `foliot.sdk.asynchronous`, word by word: `python -m tools.client_generator`.
+"""Generate `foliot.sdk.synchronous` from `foliot.sdk.asynchronous`, token by token: `python -m tools.client_generator`.
 
-Two clients by hand would drift apart, and one that wraps the other would cost a thread or its types. So the asynchronous
-client is the source; what is no word of WORDS and carries no `async` or `await` is the same in both.
+Two handwritten clients would drift apart, and one that wraps the other would cost a thread or its types. So the
+asynchronous client is the source; tokens that are not in WORDS and are not `async` or `await` are the same in both.
 
 Why: docs/decisions/800-generated-synchronous-client.md
 """
@@ -26,7 +26,7 @@ WORDS = {
     "asynchronous": "synchronous",
     "async_sleep": "sleep",
 }
-PREFIX = "Async"  # the twin of a class goes without it: AsyncClient, AsyncIterator
+PREFIX = "Async"  # dropped from class names: AsyncClient, AsyncIterator
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def twins() -> dict[str, str]:
-    """File name -> text, as it should be."""
+    """Return the text of each file, by name."""
     return {
         path.name: twin_of(path.read_text(encoding="utf-8"), path.name)
         for path in sorted(SOURCE.glob("*.py"))
@@ -48,7 +48,7 @@ def twins() -> dict[str, str]:
 
 def twin_of(text: str, name: str) -> str:
     at = TWIN / name
-    known = 'lint.isort.known-first-party=["foliot"]'  # also what is not written yet
+    known = 'lint.isort.known-first-party=["foliot"]'  # also modules that do not exist yet
     imports = (
         "check",
         "--fix-only",
@@ -65,12 +65,12 @@ def twin_of(text: str, name: str) -> str:
 
 
 def _translated(text: str) -> str:
-    """Only names are touched: what stands in strings and comments is the same for both."""
+    """Translate names only; strings and comments stay the same."""
     lines = text.splitlines(keepends=True)
     names = (
         each for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.type == tokenize.NAME
     )
-    for token in reversed(list(names)):  # from the end, so that the places before stay right
+    for token in reversed(list(names)):  # from the end, so that earlier positions stay valid
         row, start = token.start
         line, end = lines[row - 1], token.end[1]
         if token.string in {"async", "await"}:
