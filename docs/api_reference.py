@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from docs.api_examples import BODIES, QUERIES
 from foliot.web.app import create_app
-from foliot.web.openapi import described
+from foliot.web.openapi import describe_api
 
 Json = dict[str, Any]
 # Said once, in the introduction: every operation takes these and may be refused so.
@@ -69,7 +69,7 @@ def description() -> Json:
     """The application is put together and described, never started: it needs no database for that."""
     nothing = cast("Any", None)
     app = create_app(nothing, asyncio.Event(), nothing, lambda _: None, door=cast("Any", object()))
-    return described(app)
+    return describe_api(app)
 
 
 def operations(schema: Json) -> Iterator[tuple[str, str, Json]]:

@@ -102,6 +102,19 @@ def anchors(paper: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings)
 
 
+def test_every_path_of_code_that_a_paper_names_exists() -> None:
+    packages = {path.name for path in (ROOT / "src" / "foliot").iterdir()}
+    folders = {"src", "tests", "docs", "bench", "examples", "tools"}
+    missing = [
+        f"{paper.relative_to(ROOT)} -> {named}"
+        for paper in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+        for named in re.findall(r"`([\w-]+/[\w./-]*)`", paper.read_text())
+        if (top := named.partition("/")[0]) in packages | folders and not named.startswith("bench/results/")
+        if not ((ROOT if top in folders else ROOT / "src" / "foliot") / named).exists()
+    ]
+    assert missing == []
+
+
 def test_no_file_points_at_one_machine_or_index() -> None:
     here = re.compile("|".join([r"/(?:home|Users|root)/\w", "/work" + "/", "pypi" + r"\.org", r"index-url"]))
     found = []

@@ -142,7 +142,7 @@ async def test_a_refused_job_stops_no_other(client: AsyncClient) -> None:
     app.job(name="behind", depends_on=["charge"])(report)
     with pytest.raises(Invalid) as refused:
         await app.sync_async(client)
-    assert "charge: This moment has passed." in str(refused.value)
+    assert "charge: This time has passed." in str(refused.value)
     assert "later: these words mean a different time every day" in str(refused.value)
     assert "behind: it depends on charge, which was refused." in str(refused.value)
     assert set(await stored(client)) == {"report"}

@@ -14,9 +14,8 @@ from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Limits, Retry
-from foliot.domain.run import RunError
+from foliot.domain.run import RunError, Target, TargetKind
 from foliot.domain.schedule import Interval, Manual
-from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
 from foliot.services.settlement.expiry import expire_runs
@@ -92,7 +91,7 @@ async def test_an_instance_of_a_living_host_is_not_taken_by_a_key_of_somebody_el
     job = await stage.job("restart", Manual(), target=PVP)
     await by_hand(stage, job)
     stranger = somebody(stage.workspace)
-    with pytest.raises(Conflict, match="online and speaks with a key of somebody else"):
+    with pytest.raises(Conflict, match="online with the key of another member"):
         await machine(stage.database, stranger, "h2", "pvp")
     assert len(await h1.claim()) == 1
     await h1.leave()

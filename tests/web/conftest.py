@@ -30,7 +30,7 @@ from foliot.testing.database import Databases, pool_url
 from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.web.rate_limits import Rates
+from foliot.web.rate_limits import RateLimits
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
@@ -130,7 +130,7 @@ async def founded(
     *,
     stopping: bool = False,
     door: Authenticator | None = None,
-    rates: Rates | None = None,
+    rates: RateLimits | None = None,
     vault: Vault | None = None,
 ) -> AsyncIterator[Town]:
     async def probe() -> Readiness:

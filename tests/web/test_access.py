@@ -12,7 +12,7 @@ from fastapi.routing import iter_route_contexts
 from foliot.domain.access import MemberRole, Permission, PrincipalKind
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
-from foliot.web.app import OPEN, refuse_undeclared
+from foliot.web.app import OPEN, require_declared_routes
 from foliot.web.routes import permission_of
 from tests.web.conftest import Town, job, problems
 
@@ -303,7 +303,7 @@ async def test_a_route_without_a_permission_stops_the_start(town: Town) -> None:
     hidden.add_api_route("/leak", lambda: None)
     app.include_router(hidden)
     with pytest.raises(RuntimeError, match="neither open nor guarded: /api/v1/leak"):
-        refuse_undeclared(app.routes)
+        require_declared_routes(app.routes)
 
 
 async def test_the_description_of_the_api_names_the_permission_of_every_operation(quiet_town: Town) -> None:

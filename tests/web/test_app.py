@@ -22,7 +22,7 @@ from foliot.domain.errors import (
     ScheduleInvalid,
 )
 from foliot.storage.tx import Database
-from foliot.web.app import OPEN, create_app, refuse_undeclared
+from foliot.web.app import OPEN, create_app, require_declared_routes
 from foliot.web.health import Readiness
 
 
@@ -180,5 +180,5 @@ def test_a_route_nobody_declared_open_stops_the_start() -> None:
     hidden.add_api_route("/leak", lambda: None)
     app.include_router(hidden)
     with pytest.raises(RuntimeError, match="neither open nor guarded: /leak"):
-        refuse_undeclared(app.routes)
+        require_declared_routes(app.routes)
     assert {"/", "/console", "/healthz", "/readyz"} == OPEN

@@ -13,7 +13,7 @@ from foliot.domain.access import MemberRole
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
-from foliot.web.openapi import described
+from foliot.web.openapi import describe_api
 from tests.web.conftest import Town, founded, job
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +96,7 @@ def judged(answer: Any, case: Any) -> None:
 
 
 async def test_no_route_takes_a_body_that_cannot_be_read(town: Town) -> None:
-    schema = described(town.http._transport.app)  # type: ignore[attr-defined]
+    schema = describe_api(town.http._transport.app)  # type: ignore[attr-defined]
     for method, path, _ in with_body(schema):
         at = await found_at(town, path)
         for name, raw in RAW.items():
@@ -109,7 +109,7 @@ async def test_no_route_takes_a_body_that_cannot_be_read(town: Town) -> None:
 
 async def test_no_field_of_any_body_breaks_the_server(town: Town) -> None:
     """Each top-level field of each shape, and each part of a job and its schedule, with each odd value."""
-    schema = described(town.http._transport.app)  # type: ignore[attr-defined]
+    schema = describe_api(town.http._transport.app)  # type: ignore[attr-defined]
     shapes = schema["components"]["schemas"]
     for method, path, operation in with_body(schema):
         at = await found_at(town, path)
@@ -158,7 +158,7 @@ async def test_no_part_of_a_schedule_breaks_the_server(town: Town) -> None:
 
 
 async def test_no_parameter_breaks_the_server(town: Town) -> None:
-    schema = described(town.http._transport.app)  # type: ignore[attr-defined]
+    schema = describe_api(town.http._transport.app)  # type: ignore[attr-defined]
     texts = [
         "",
         "\x00",

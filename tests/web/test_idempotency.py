@@ -21,7 +21,7 @@ from foliot.testing.clock import ManualClock
 from foliot.web.app import create_app
 from foliot.web.auth import Viewer
 from foliot.web.health import Readiness
-from foliot.web.openapi import described
+from foliot.web.openapi import describe_api
 from foliot.web.routes import api_router
 from tests.web.conftest import Town, job
 from tests.web.test_access import app_of
@@ -212,7 +212,7 @@ async def test_every_post_says_that_it_takes_a_key(database: Database) -> None:
 
     app = create_app(probe, asyncio.Event(), database, lambda _: None)
     for _ in range(2):
-        schema = described(app)
+        schema = describe_api(app)
     posts = [item["post"] for item in schema["paths"].values() if "post" in item]
     assert posts
     for post in posts:

@@ -22,7 +22,7 @@ from foliot.storage.queries import sql as named
 from foliot.storage.tx import Database, Role, Tx
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
-from foliot.web.openapi import described
+from foliot.web.openapi import describe_api
 from tests.web.canaries import CANARY, FRAGMENT, KEY, Nest, plant, sent_bodies
 from tests.web.conftest import Town, founded
 
@@ -114,7 +114,7 @@ async def stand(server: Databases) -> AsyncIterator[Stand]:
             Database(pool_url(url), clock=clock) as database,
             founded(database, stopping=True) as town,
         ):
-            made = Stand(town, Nest(), described(town.http._transport.app), [])  # type: ignore[attr-defined]
+            made = Stand(town, Nest(), describe_api(town.http._transport.app), [])  # type: ignore[attr-defined]
             overhear(patch, made.ran)
             made.nest = await plant(town, clock)
             works = await town.enrol("globex", MemberRole.ADMIN, scopes=frozenset({"worker"}))

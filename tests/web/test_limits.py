@@ -10,7 +10,7 @@ import pytest
 from foliot.domain.quotas import Quotas
 from foliot.services.identity.authentication import Authenticator
 from foliot.storage.tx import Database
-from foliot.web.rate_limits import Rates
+from foliot.web.rate_limits import RateLimits
 from tests.web.conftest import Town, founded, job, problems
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 async def strict_town(database: Database) -> AsyncIterator[Town]:
     """Every key may send two requests at once, a workspace six, an address three wrong keys."""
     quotas = Quotas(jobs=2, key_requests_per_second=1, requests_per_second=3)
-    async with founded(database, door=Authenticator(database, quotas), rates=Rates(3)) as made:
+    async with founded(database, door=Authenticator(database, quotas), rates=RateLimits(3)) as made:
         yield made
 
 

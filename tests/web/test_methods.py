@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from foliot.web.openapi import described
+from foliot.web.openapi import describe_api
 from tests.web.conftest import Town
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_every_address_names_all_its_methods(quiet_town: Town) -> None:
-    schema = described(quiet_town.http._transport.app)  # type: ignore[attr-defined]
+    schema = describe_api(quiet_town.http._transport.app)  # type: ignore[attr-defined]
     for path, item in schema["paths"].items():
         at = re.sub(r"{\w+}", "0192f0c1-2b3a-7c4d-8e5f-60718293a4b5", path)
         takes = {method.upper() for method in item if method != "parameters"} | {"OPTIONS"}

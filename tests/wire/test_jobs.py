@@ -15,14 +15,14 @@ from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.policy import Backoff, BreakerAction, MisfireRule, OnLost, OverlapRule, RetentionMode
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import DayMatch, Gap, IntervalMode, Manual, Otherwise, OverlapTime
-from foliot.web.mapping.definitions import DefinitionContext, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.wire import jobs, runs, schedules
 
 
 def test_a_job_that_says_nothing_has_the_defaults_of_the_domain() -> None:
     given = jobs.JobIn.model_validate({"name": "x", "type": "other", "schedule": {"kind": "manual"}})
     owner = PrincipalId(uuid4())
-    made = definition_of(given, DefinitionContext(datetime(2027, 1, 1, tzinfo=UTC), "UTC", owner))
+    made = definition_from(given, DefinitionContext(datetime(2027, 1, 1, tzinfo=UTC), "UTC", owner))
     assert made == Definition("x", Spec(Manual(), "other"), owner_id=owner)
 
 

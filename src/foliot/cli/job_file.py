@@ -1,4 +1,7 @@
-"""A file of jobs: `jobs:` with the fields of the API. Schedules may be words; jobs and calendars go by name."""
+"""A file of jobs: `jobs:` with the fields of the API. Schedules may be words; jobs and calendars go by name.
+
+Why: docs/decisions/804-jobs-as-a-file.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Find things by the names that people type: a name, an id, the beginning of an id, or JOB#12 for a run."""
+"""Find things by the names that people type: a name, an id, the beginning of an id, or JOB#12 for a run.
+
+Why: docs/decisions/803-names-on-the-command-line.md
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Print results and errors, and end with the right exit code. User text is never read as markup or escapes.
 
 `docs/reference/cli.md` is generated from the table of exit codes.
+
+Why: docs/decisions/802-command-line-output.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Planned times of many jobs within a time span: ordered, bounded, with the instant up to which the list is complete.
 
 One line is one planned time, or a series: times of one job that are less than an hour apart and have the same outcome.
+
+Why: docs/decisions/504-agenda-statistics-and-large-workspaces.md
 """
 
 from __future__ import annotations

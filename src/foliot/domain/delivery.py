@@ -2,6 +2,8 @@
 
 Attempts continue for a day with growing waits, whatever the error: receivers are repaired, secrets set and networks opened. A
 delivery that is older than a day when its turn comes still gets one attempt.
+
+Why: docs/decisions/903-chat-rooms-and-webhooks.md
 """
 
 from __future__ import annotations

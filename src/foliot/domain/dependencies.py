@@ -1,4 +1,7 @@
-"""Dependencies between jobs: edges, cycles, triggers when an upstream run ends, and gates at a planned time."""
+"""Dependencies between jobs: edges, cycles, triggers when an upstream run ends, and gates at a planned time.
+
+Why: docs/decisions/205-dependencies.md
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The state machines of jobs, runs and attempts: three tables and one function, `advance`.
 
 Nothing else changes a status. `docs/explanation/lifecycles.md` is generated from these tables.
+
+Why: docs/decisions/201-how-jobs-end.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Masks are compared without line ends on both sides. This finds keys of several lines, values that two pieces of output divide, and
 base64 broken into lines of 76 characters.
+
+Why: docs/decisions/712-masks.md
 """
 
 from __future__ import annotations

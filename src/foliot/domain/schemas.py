@@ -2,6 +2,8 @@
 
 Validating against a schema costs time that its author controls. A schema is accepted only if it is finite and small with all
 references followed.
+
+Why: docs/decisions/307-job-type-schemas.md
 """
 
 from __future__ import annotations

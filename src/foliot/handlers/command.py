@@ -3,6 +3,8 @@
 `{"argv": ["backup", "--full"], "env": {}, "cwd", "stdin": "input"|"none", "success": [0]}`. No shell reads `argv`. The program sees the
 variables that the worker's settings let through, those of `env`, and those of the run. Off unless the worker allows it: the author of
 such a job may run anything that the worker's user may, or the user that a worker with root's rights runs commands as.
+
+Why: docs/decisions/304-commands-are-off-by-default.md
 """
 
 from __future__ import annotations

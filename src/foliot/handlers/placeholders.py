@@ -1,4 +1,7 @@
-"""Fill in `{{run.id}}` and the like in addresses, headers and bodies. Nothing is evaluated; the list of names is fixed."""
+"""Fill in `{{run.id}}` and the like in addresses, headers and bodies. Nothing is evaluated; the list of names is fixed.
+
+Why: docs/decisions/901-http-placeholders-and-signatures.md
+"""
 
 from __future__ import annotations
 

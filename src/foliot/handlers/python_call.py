@@ -1,6 +1,8 @@
 """Find the function that `package.module:function` names, bind its arguments, and encode its result.
 
 No heavy imports: child processes load this.
+
+Why: docs/decisions/305-python-jobs-call-the-operators-code.md
 """
 
 from __future__ import annotations

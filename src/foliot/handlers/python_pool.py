@@ -1,4 +1,7 @@
-"""A pool of child processes that call plain Python functions, each with everything that the function starts."""
+"""A pool of child processes that call plain Python functions, each with everything that the function starts.
+
+Why: docs/decisions/303-programs-run-under-a-supervisor.md
+"""
 
 from __future__ import annotations
 

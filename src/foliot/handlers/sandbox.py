@@ -1,4 +1,7 @@
-"""The sandbox of commands: another user than the worker's, where the worker is root, and limits that the kernel enforces."""
+"""The sandbox of commands: another user than the worker's, where the worker is root, and limits that the kernel enforces.
+
+Why: docs/decisions/304-commands-are-off-by-default.md
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ literal of Python.
 Each program has a supervisor of its own, so it must start fast: an interpreter without `site` imports it, compiled once, and it uses
 modules that are part of the interpreter or small. `enum`, which `signal` imports, `json`, `contextlib` and `ctypes` would each cost
 more than everything done here.
+
+Why: docs/decisions/303-programs-run-under-a-supervisor.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What can be done: one verb, one transaction. Console, API, CLI and agents all come through here."""
+"""Everything that console, API, CLI and agents can do: one verb, one transaction."""
 
 from foliot.storage.tx import Database
 
-__all__ = [
-    "Database"
-]  # the handle that every verb takes; rooms above hand it on without opening the storage door
+__all__ = ["Database"]  # every verb takes it; upper layers pass it on without importing storage

@@ -1,7 +1,10 @@
-"""Hints between processes: `timers` (a planned time may have come nearer), `ready` (there may be work), `keys` (who may
-enter has changed), `cancels` (a run was cancelled or taken from its worker) and `outbox` (something is to be sent).
+"""Hints between processes over LISTEN/NOTIFY: `timers` (a planned time may have moved nearer), `ready` (work may be
+ready), `keys` (keys, members or workspaces changed), `cancels` (a run was cancelled or its lease was taken) and `outbox`
+(a delivery is due).
 
-A hint only shortens a wait. Who misses one finds out by itself a little later.
+A hint only shortens a wait: every loop also checks by itself from time to time.
+
+Why: docs/decisions/300-loops-and-hints.md
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
 
-PROBE_WITHIN = 3.0  # seconds for our own voice to come back
+PROBE_WITHIN = 3.0  # seconds until the probe must come back
 CHECK_EVERY = 30.0
 
 
@@ -34,9 +37,9 @@ Announce = Callable[[Hint], None]
 
 
 class Announcer:
-    """Says a hint soon, and one that is repeated within `pause` seconds only once more at its end.
+    """Send hints, and repeat the same hint within `pause` seconds only once, at the end of the pause.
 
-    Notifying takes a lock that all commits of a PostgreSQL share, so it may not follow every commit.
+    NOTIFY takes a lock that all commits of the server share, so it must not follow every commit.
     """
 
     def __init__(self, database: Database, pause: float = 0.05) -> None:
@@ -67,14 +70,14 @@ class Announcer:
 
 
 async def say(database: Database, word: str) -> None:
-    """In a transaction of its own that waits for no disk."""
+    """Notify in a transaction that does not wait for the disk."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         await hints.notify(tx, word)
 
 
 async def listen(database: Database, url: str, heard: Callable[[str], None]) -> None:
-    """Call `heard` with each word, until the connection breaks with an error. Returns where words do not get through:
-    behind a pooler LISTEN is accepted and hears nothing, so our own voice must come back first.
+    """Call `heard` with each word until the connection breaks. Return at once when LISTEN does not work: a pooler accepts
+    LISTEN and delivers nothing, so a probe must come back first.
     """
     probe = f"probe-{token_hex(8)}"
     async with hints.open_listener(url) as ear:

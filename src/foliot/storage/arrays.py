@@ -2,6 +2,8 @@
 forty columns costs more than planning it; here a column takes a few calls in C.
 
 The statement names the type of each array (`%(job_id)s::uuid[]`), so the parameters carry none.
+
+Why: docs/decisions/400-fast-path-of-a-tick.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Roles belong to the whole server while migrations belong to one database, so another Foliot database may create the same
 roles at this moment. Whichever error that collision raises, a moment later the role exists.
+
+Why: docs/decisions/006-migrations-and-database-roles.md
 """
 
 from __future__ import annotations

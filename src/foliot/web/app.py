@@ -1,4 +1,4 @@
-"""The ASGI application, put together. Deny by default: a route is open only when its path stands in `OPEN`, else it names a permission."""
+"""Builds the ASGI application. Deny by default: a route is open only if its path is in `OPEN`; every other route names a permission."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from foliot.web.api import (
 )
 from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
-from foliot.web.middleware import Addresses, Methods, Requests
-from foliot.web.rate_limits import Rates
+from foliot.web.middleware import MethodMiddleware, RequestMiddleware, RouteMethods
+from foliot.web.rate_limits import RateLimits
 from foliot.web.routes import permission_of
-from foliot.web.work_signal import Bell
+from foliot.web.work_signal import WorkSignal
 
 NOUNS = (
     jobs,
@@ -84,10 +84,10 @@ def create_app(
     *,
     door: Authenticator | None = None,
     vault: Vault | None = None,
-    rates: Rates | None = None,
+    rates: RateLimits | None = None,
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
-    bell: Bell | None = None,
-    cancel_bell: Bell | None = None,
+    bell: WorkSignal | None = None,
+    cancel_bell: WorkSignal | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
@@ -113,25 +113,25 @@ def create_app(
     app.state.announce = announce
     app.state.reach = reach
     app.state.door = door or Authenticator(database)
-    app.state.rates = rates or Rates()
+    app.state.rates = rates or RateLimits()
     app.state.vault = vault or Vault(FixedKeys())
-    app.state.bell = bell or Bell()
-    app.state.cancel_bell = cancel_bell or Bell()
+    app.state.bell = bell or WorkSignal()
+    app.state.cancel_bell = cancel_bell or WorkSignal()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
-    app.add_middleware(Methods)
-    app.add_middleware(Requests)
+    app.add_middleware(MethodMiddleware)
+    app.add_middleware(RequestMiddleware)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
     if with_api:
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.mount("/console", create_console(app, database, links=links))
         for room in (*NOUNS, openapi):
-            app.router.routes.extend(room.routes.routes)  # as they are: including would make each anew
-    refuse_undeclared(app.routes)
-    app.state.addresses = Addresses(app.routes)
+            app.router.routes.extend(room.routes.routes)  # include_router would build each route again
+    require_declared_routes(app.routes)
+    app.state.addresses = RouteMethods(app.routes)
     return app
 
 
@@ -139,8 +139,8 @@ async def to_console() -> Response:
     return RedirectResponse("/console/", status_code=307)
 
 
-def refuse_undeclared(routes: list[BaseRoute]) -> None:
-    """A route that is neither declared open nor names its permission stops the start instead of standing open unseen."""
+def require_declared_routes(routes: list[BaseRoute]) -> None:
+    """Stop the start if a route is neither in `OPEN` nor names a permission."""
     paths = {str(route.path) for route in iter_route_contexts(routes) if permission_of(route) is None}
     if undeclared := sorted(paths - OPEN):
         raise RuntimeError(f"These routes are neither open nor guarded: {', '.join(undeclared)}")

@@ -38,7 +38,7 @@ STATUS: Mapping[type[FoliotError], HTTPStatus] = {
     Denied: HTTPStatus.FORBIDDEN,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
-# What the framework itself refuses, in our words.
+# Errors of the framework, in our words.
 REFUSALS: Mapping[int, tuple[str, str]] = {
     400: ("malformed", "The request could not be read."),
     401: ("unauthenticated", "This needs a valid API key."),
@@ -50,11 +50,11 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
 }
 
 
-MOST_TOLD = 100  # of what is wrong with one request: an answer must not outgrow what was sent
+MOST_TOLD = 100  # errors in one answer: it must not outgrow the request
 
 
 class Refused(HTTPException):
-    """The edge says no before any service is asked, and says why."""
+    """A refusal of the edge, before any service is called."""
 
     def __init__(
         self, status: int, why: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
@@ -93,21 +93,21 @@ def problem(
     return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def unforeseen(request: Request) -> JSONResponse:
-    """Nothing of the exception goes out; the request id leads to it in the log, where it is said with its trace."""
+def internal_error(request: Request) -> JSONResponse:
+    """Answer 500 without details. The request id leads to the log line with the traceback."""
     detail = "Foliot failed at this; its log holds the reason under this request id."
     return problem(request, 500, "internal", detail)
 
 
 def status_of(error: FoliotError) -> HTTPStatus:
-    """That of the nearest class in the tree which has one."""
+    """Return the status of the nearest class in the error tree that has one."""
     return next(
         (STATUS[each] for each in type(error).__mro__ if each in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
     )
 
 
 async def refused(request: Request, error: Exception) -> JSONResponse:
-    """What the framework or the edge refuses before any service is asked."""
+    """Answer a refusal of the framework or of the edge."""
     assert isinstance(error, HTTPException)
     code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
     told: list[dict[str, Any]] = []
@@ -144,7 +144,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     if any(each["type"] == "json_invalid" for each in found):
         return problem(request, 400, "malformed", "The body is not JSON.")
     told = field_problems(found[:MOST_TOLD])
-    return problem(request, 422, "invalid", summary(len(found)), errors=told)
+    return problem(request, 422, "invalid", summarize_errors(len(found)), errors=told)
 
 
 SENTENCES: Mapping[str, str] = {
@@ -172,19 +172,19 @@ KINDS = {
 
 
 def field_problems(errors: Iterable[Any]) -> list[dict[str, Any]]:
-    """All of them at once, so that nobody has to find one after the other."""
+    """Return all problems at once, so that a caller can correct them in one round."""
     return [
         {"pointer": _where(each["loc"]), "message": _message(each), "hint": _hint(each)} for each in errors
     ]
 
 
-def summary(count: int) -> str:
+def summarize_errors(count: int) -> str:
     few = "1 field is not as it" if count == 1 else f"{count} fields are not as they"
     return f"{few} should be."
 
 
 def _where(location: tuple[int | str, ...]) -> str:
-    """Into the body; for a parameter, its name, as services say it too, who do not know where a value came from."""
+    """Return a pointer into the body or the name of the parameter. Services use the same form, because they do not know the origin of a value."""
     return pointer(location[1:])
 
 

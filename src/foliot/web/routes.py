@@ -17,10 +17,10 @@ from fastapi.routing import APIRoute
 from foliot.domain.access import Permission
 from foliot.domain.errors import Invalid
 from foliot.web.auth import Guard
-from foliot.web.errors import Refused, summary
-from foliot.web.idempotency import HEADER, once
+from foliot.web.errors import Refused, summarize_errors
+from foliot.web.idempotency import HEADER, run_once
 from foliot.web.preconditions import check_if_match
-from foliot.web.strict_json import LARGEST, NotJson, has_unkeepable, read_json
+from foliot.web.strict_json import LARGEST, InvalidJson, has_unstorable_text, read_json
 from foliot.wire.shape import MEDIA_TYPE, Problem, did_you_mean, pointer
 
 MOST_NAMED = 20  # unknown parameters, in one answer
@@ -46,8 +46,8 @@ STALE: dict[int | str, dict[str, Any]] = {412: {"description": "Edited since it 
 CONFLICT: dict[int | str, dict[str, Any]] = {409: {"description": "Not from where it is now", **_PROBLEM}}
 
 
-class Bounded(Request):
-    """A request whose body is read strictly, and only up to a bound."""
+class JsonRequest(Request):
+    """A request whose body is strict JSON of bounded size."""
 
     most = LARGEST
 
@@ -80,9 +80,9 @@ class Bounded(Request):
             )
         try:
             found = read_json(raw)
-        except NotJson as error:
+        except InvalidJson as error:
             raise Refused(400, str(error)) from None
-        if has_unkeepable(found):
+        if has_unstorable_text(found):
             raise Invalid("Text cannot hold NUL or half a surrogate pair.")
         return found
 
@@ -95,17 +95,17 @@ class GuardedRoute(APIRoute):
         most = getattr(self.endpoint, "largest_body", LARGEST)
 
         async def guarded(request: Request) -> Response:
-            request = Bounded(request.scope, request.receive)
+            request = JsonRequest(request.scope, request.receive)
             request.most = most
             if guard is not None:
                 await guard(request)
             check_parameters(request)
             if guard is not None:
-                refuse_unknown(request, known)
+                reject_unknown_parameters(request, known)
             if has_body is not None:
                 await request.json()
             if guard is not None and request.method == "POST" and HEADER in request.headers:
-                return await once(request, shape, status, checked)
+                return await run_once(request, shape, status, checked)
             return await checked(request)
 
         async def checked(request: Request) -> Response:
@@ -117,21 +117,21 @@ class GuardedRoute(APIRoute):
 
 
 def check_parameters(request: Request) -> None:
-    """NUL is no part of any text that PostgreSQL takes, whichever parameter it comes in."""
+    """Refuse NUL in parameters: PostgreSQL cannot store it."""
     if b"%00" in request.scope["query_string"]:
         for name, value in request.query_params.multi_items():
-            if has_unkeepable(value):
+            if has_unstorable_text(value):
                 raise Invalid("Text cannot hold NUL.", pointer=f"/{name}")
 
 
 def api_router(tag: str) -> APIRouter:
-    """Its routes are whole as they are made, and stand in an app as they are."""
+    """Return a router whose routes the app takes over without building them again."""
     return APIRouter(
         prefix="/api/v1",
         tags=[tag],
         route_class=GuardedRoute,
         responses=_REFUSALS,
-        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
+        generate_unique_id_function=attrgetter("name"),  # stable operation ids, for generated clients
     )
 
 
@@ -145,8 +145,8 @@ def guard_of(dependant: Dependant) -> Guard | None:
     return next((each.call for each in dependant.dependencies if isinstance(each.call, Guard)), None)
 
 
-def refuse_unknown(request: Request, known: frozenset[str]) -> None:
-    """A parameter that nobody reads is a wish that would not come true: a filter that filters nothing, a dry run that does it."""
+def reject_unknown_parameters(request: Request, known: frozenset[str]) -> None:
+    """Refuse unknown parameters: an ignored filter would return everything, an ignored dry_run would apply the change."""
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known][:MOST_NAMED]
     if not unknown:
         return
@@ -158,7 +158,7 @@ def refuse_unknown(request: Request, known: frozenset[str]) -> None:
         )
         for name in unknown
     )
-    raise faults[0] if len(faults) == 1 else Invalid(summary(len(faults)), parts=faults)
+    raise faults[0] if len(faults) == 1 else Invalid(summarize_errors(len(faults)), parts=faults)
 
 
 def _meant(method: str, name: str, known: frozenset[str]) -> str:
@@ -178,8 +178,8 @@ def too_large(most: int = LARGEST) -> Refused:
     return Refused(413, f"The body is larger than {most // 1024} KiB.", headers={"Connection": "close"})
 
 
-def bodies_up_to(most: int) -> Callable[[T], T]:
-    """For a route that takes more than others do."""
+def max_body_size(most: int) -> Callable[[T], T]:
+    """Set another size limit for the body of a route."""
 
     def mark(endpoint: T) -> T:
         endpoint.largest_body = most  # type: ignore[attr-defined]

@@ -20,36 +20,36 @@ _BRACKETS = re.compile(rb"[\[\]{}]")
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class NotJson(ValueError):
-    """In a sentence, why."""
+class InvalidJson(ValueError):
+    """The body is not JSON, or ambiguous; the message says why."""
 
 
 def read_json(raw: bytes) -> Any:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotJson(f"The body is not UTF-8: byte {error.start} cannot be read.") from None
+        raise InvalidJson(f"The body is not UTF-8: byte {error.start} cannot be read.") from None
     if _is_deep(raw):
-        raise NotJson(f"The body is nested deeper than {DEEPEST} levels.")
+        raise InvalidJson(f"The body is nested deeper than {DEEPEST} levels.")
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number, parse_int=_integer
         )
     except json.JSONDecodeError as error:
-        raise NotJson(
+        raise InvalidJson(
             f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
         ) from None
 
 
-def has_unkeepable(value: Any) -> bool:
-    """Whether some text in it holds NUL or half a surrogate pair, which PostgreSQL cannot keep."""
+def has_unstorable_text(value: Any) -> bool:
+    """Return whether some text holds NUL or half a surrogate pair, which PostgreSQL cannot store."""
     match value:
         case str():
             return _UNKEEPABLE.search(value) is not None
         case dict():
-            return any(has_unkeepable(key) or has_unkeepable(item) for key, item in value.items())
+            return any(has_unstorable_text(key) or has_unstorable_text(item) for key, item in value.items())
         case list():
-            return any(has_unkeepable(item) for item in value)
+            return any(has_unstorable_text(item) for item in value)
         case _:
             return False
 
@@ -70,22 +70,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise NotJson(f"The body names {twice[:64]!a} twice in one object.")
+        raise InvalidJson(f"The body names {twice[:64]!a} twice in one object.")
     return made
 
 
 def _constant(name: str) -> NoReturn:
-    raise NotJson(f"{name} is no number in JSON.")
+    raise InvalidJson(f"{name} is no number in JSON.")
 
 
 def _number(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise NotJson(f"{text[:32]} is too large for a number.")
+        raise InvalidJson(f"{text[:32]} is too large for a number.")
     return number
 
 
 def _integer(text: str) -> int:
     if len(text) > 1_000:
-        raise NotJson("A whole number has at most 1,000 digits.")
+        raise InvalidJson("A whole number has at most 1,000 digits.")
     return int(text)

@@ -33,9 +33,9 @@ from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
 from foliot.services.jobs.jobs import JobDraft
-from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_from, schedule_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import replaced
+from foliot.web.mapping.job_patch import replace_fields
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.schedules import ScheduleIn
@@ -76,7 +76,7 @@ class JobSync:
     async def resolve_schedule(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         read = _SCHEDULE.validate_python(dict(schedule))
         try:
-            whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
+            whole = schedule_from(read, SystemClock().now(), self.workspace.default_timezone)
         except FoliotError as error:
             raise _client_error(error) from error
         return schedule_out(whole).model_dump(mode="json")
@@ -94,7 +94,7 @@ class JobSync:
                     reach=self.reach,
                     workspace=self.workspace.slug,
                 )
-                return definition_of(wanted, ground)
+                return definition_from(wanted, ground)
 
             scope = Scope(self.workspace.id, self.by)
             made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
@@ -109,7 +109,7 @@ class JobSync:
         async def define(draft: JobDraft) -> Definition:
             assert draft.before is not None
             was = draft.before.definition
-            written = replaced(job_out(draft.before), wanted)
+            written = replace_fields(job_out(draft.before), wanted)
             ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
@@ -120,7 +120,7 @@ class JobSync:
                 self.reach,
                 self.workspace.slug,
             )
-            return definition_of(written.job, ground)
+            return definition_from(written.job, ground)
 
         scope = Scope(self.workspace.id, self.by, expected_revision=job.revision)
         try:

@@ -40,8 +40,8 @@ from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.console.session import SignInLinks
 from foliot.web.health import Readiness
-from foliot.web.rate_limits import Rates
-from foliot.web.work_signal import Bell
+from foliot.web.rate_limits import RateLimits
+from foliot.web.work_signal import WorkSignal
 from foliot.wiring.database import (
     DatabaseHandle,
     configure_logging,
@@ -119,7 +119,7 @@ class Node:
         self._db = Database(handle.url)
         self._door = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
-        bell, cancel_bell = Bell(), Bell()
+        bell, cancel_bell = WorkSignal(), WorkSignal()
         self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
         self._engine = Engine(
             self._db,
@@ -145,7 +145,7 @@ class Node:
                     self._engine.announce,
                     door=self._door,
                     vault=self._vault,
-                    rates=Rates(auth_failure_rate(settings)),
+                    rates=RateLimits(auth_failure_rate(settings)),
                     reach=egress_policy_of(settings),
                     bell=bell,
                     cancel_bell=cancel_bell,

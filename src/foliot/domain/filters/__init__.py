@@ -2,6 +2,8 @@
 
 API, CLI, console and agent tools share it. Each resource declares its fields (`FilterFields`); parsing returns a `Query`, a frozen value
 without SQL.
+
+Why: docs/decisions/604-filter-language.md
 """
 
 from foliot.domain.filters.fields import FieldKind, FilterField, FilterFields, Side

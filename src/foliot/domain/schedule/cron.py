@@ -1,4 +1,7 @@
-"""Parse cron text strictly: return the wall-clock times it names, or an error that points at the wrong field."""
+"""Parse cron text strictly: return the wall-clock times it names, or an error that points at the wrong field.
+
+Why: docs/decisions/100-own-cron-evaluator.md
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 The code walks real time span by span (see `zone.Span`). Inside a span every matching wall-clock time is one instant. At a border the
 clocks jump forward or back. Forward: a closed schedule moves the skipped times by its gap policy. Back: the overlap policy chooses
 the first pass, the second, or both. Open schedules (hour field `*`) follow real time: nothing is moved, nothing is dropped.
+
+Why: docs/decisions/101-clock-changes-are-borders-between-spans.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Decide when to retry a failed attempt, or why not. Time and randomness come in as values."""
+"""Decide when to retry a failed attempt, or why not. Time and randomness come in as values.
+
+Why: docs/decisions/202-attempt-outcomes-and-retries.md
+"""
 
 from __future__ import annotations
 

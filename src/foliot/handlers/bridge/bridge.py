@@ -3,6 +3,8 @@
 A run whose bridge dies is repeated under a new attempt. That attempt finds the note of the one before and, where the engine knows the
 id, waits for the work that is already there; it pushes again only where the engine does not. So a run is done once, unless the bridge
 dies at the very moment of the push and the engine cannot be asked; it is never lost.
+
+Why: docs/decisions/905-bridges.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking through the audit: who did what, when, and what was there before and after."""
+"""Search the audit log: who did what, when, with the values before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def listed(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[AuditRecord]:
-    """Newest first. What belongs to no workspace is for those who run the installation."""
+    """List entries, newest first. Entries outside any workspace need the system permission."""
     before = read_cursor(cursor, instant, UUID)
     if of_installation:
         require_permission(caller, Permission.SYSTEM)

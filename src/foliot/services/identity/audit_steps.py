@@ -20,7 +20,7 @@ async def append_audit(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """The entry in the audit: who did what to which thing."""
+    """Append an entry: the actor, the action, and the thing it changed."""
     kind, thing_id = thing
     entry = AuditEntry(action, kind, str(thing_id), by, before=before, after=after)
     await audit.append(tx, tx.new_id(), entry)

@@ -1,4 +1,4 @@
-"""Who comes in with a key, into which workspace, and what they may do there.
+"""Authenticate API keys and check permissions.
 
 Why: docs/decisions/700-admission-cache.md
 """
@@ -23,21 +23,21 @@ from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
 
-FRESH = 3.0  # seconds that an admission is believed: with the time to look it up, well below the five that are promised
-MOST = 10_000  # admissions kept; past it all are looked up anew
+FRESH = 3.0  # seconds that a cached answer is used; with the lookup this stays below the promised five
+MOST = 10_000  # cached answers; above that all are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A key's holder in the workspace that this request works in."""
+    """The holder of the presented key, in the workspace of this request."""
 
     holder: KeyHolder
     workspace: Workspace
-    at: datetime  # when it came in, by the database's clock: words such as "in 2 hours" count from here
+    at: datetime  # when the request arrived, by the database clock; "in 2 hours" counts from here
     quotas: Quotas = UNLIMITED
-    address: str | None = None  # the peer's
+    address: str | None = None  # of the connection
     request_id: str | None = None
-    claim: UUID | None = None  # of the Idempotency-Key it came with
+    claim: UUID | None = None  # of the Idempotency-Key of this request
 
     @property
     def workspace_id(self) -> WorkspaceId:
@@ -45,7 +45,7 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """How records and audit speak of it."""
+        """The caller as records and the audit name it."""
         name = str(self.holder.principal.id)
         return Actor(name, self.holder.key_id, self.address, self.request_id, self.claim, self.quotas)
 
@@ -55,7 +55,7 @@ class Caller:
 
     @property
     def visible_owner(self) -> PrincipalId | None:
-        """An agent sees and manages its own jobs alone, whatever ids it sends."""
+        """An agent sees and manages only its own jobs, whatever ids it sends."""
         principal = self.holder.principal
         return principal.id if principal.is_agent else None
 
@@ -63,18 +63,18 @@ class Caller:
 @dataclass(frozen=True, slots=True)
 class _Admission:
     caller: Caller
-    slug: str | None  # that was asked for; a key of a workspace has but one
-    read_at: float  # by the monotonic clock, before the database was asked
+    slug: str | None  # the requested workspace; None for a key that has only one
+    read_at: float  # monotonic, before the database was read
 
     def answers(self, slug: str | None) -> bool:
         return self.slug == slug or not self.caller.holder.principal.is_system
 
 
 class Authenticator:
-    """Lets in who has a valid key, and remembers it for a moment instead of asking the database at every request.
+    """Find the caller of a key, and cache the answer for a moment instead of reading the database at every request.
 
-    A revoked key is refused here at once when the hint comes through, and after `FRESH` seconds when it does not: whoever
-    changes a key, a member or a workspace calls `forget` and announces it to the other nodes.
+    A revoked key is refused at once when the hint arrives, and after `FRESH` seconds when it does not. Code that changes a
+    key, a member or a workspace calls `forget` and announces it to the other nodes.
     """
 
     def __init__(self, database: Database, quotas: Quotas = UNLIMITED) -> None:
@@ -86,9 +86,9 @@ class Authenticator:
         self._touching: dict[bytes, asyncio.Task[None]] = {}
 
     async def enter(self, presented: str, slug: str | None) -> Caller | None:
-        """The caller with this key; None for anything that is not a valid key, whatever the reason.
+        """Return the caller with this key; None when the key is not valid, for any reason.
 
-        A key of the installation itself chooses its workspace by `slug`; any other key belongs to one.
+        A key of the installation chooses its workspace by `slug`; any other key belongs to one workspace.
         """
         key = parse_key(presented)
         if key is None:
@@ -108,12 +108,12 @@ class Authenticator:
         return replace(caller, at=at)
 
     def knows(self, presented: str) -> bool:
-        """Whether this key was valid here before. It says nothing about now."""
+        """Return whether this key was valid on this node before. It may have ended since."""
         key = parse_key(presented)
         return key is not None and key.hash in self._known
 
     def forget(self) -> None:
-        """Something about keys, members or workspaces has changed: ask again."""
+        """Drop the cache: keys, members or workspaces have changed."""
         self._changes += 1
         self._admitted.clear()
 
@@ -135,7 +135,7 @@ class Authenticator:
         if home is None:
             home = await _chosen(self._database, slug or DEFAULT_WORKSPACE)
         caller = Caller(found.holder, home, tx.now, self._quotas.overlaid(home.quotas))
-        if changes == self._changes:  # else what was read may be what was just changed
+        if changes == self._changes:  # otherwise the answer may predate the change
             self._remember(key_hash, _Admission(caller, asked, read_at))
         _refuse_elsewhere(caller, slug)
         return caller
@@ -149,7 +149,7 @@ class Authenticator:
         self._known.add(key_hash)
 
     def _touch(self, key_hash: bytes) -> None:
-        """Beside the request, not within it: nobody waits for a note that is for people to read some day."""
+        """Record the use of the key in a background task: the request does not wait for it."""
         if key_hash not in self._touching:
             task = self._touching[key_hash] = asyncio.create_task(self._write_use(key_hash))
             task.add_done_callback(lambda _: self._touching.pop(key_hash, None))
@@ -163,7 +163,7 @@ class Authenticator:
 
 
 def require_permission(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
-    """Refuses whoever may not; `agents` is false for what is shared by a whole workspace."""
+    """Refuse a caller without the permission. `agents` is false for things that a whole workspace shares."""
     if caller.visible_owner is not None and not agents:
         raise Denied(
             "An agent manages its own jobs alone; this concerns the whole workspace.",

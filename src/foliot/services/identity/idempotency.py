@@ -1,7 +1,7 @@
-"""Requests that come twice: done once, answered the same.
+"""Idempotency keys: a repeated request is done once and gets the same answer.
 
-A key is claimed before anything is done. Whatever is done under the claim closes it in its own transaction, through the audit entry that
-every verb writes; so a process may die anywhere, and a repeat either does the thing for the first time or is told that it is done.
+A request claims its key before it does anything. The verb closes the claim in its own transaction, with its audit entry. A
+process may therefore die anywhere: a repeat either does the work for the first time or learns that it is done.
 
 Why: docs/decisions/603-idempotency-keys.md
 """
@@ -31,18 +31,18 @@ __all__ = [
 KEPT = timedelta(hours=24)
 GIVEN_UP = timedelta(
     minutes=1
-)  # a request that has done nothing by then has died; should it wake, it cannot commit
+)  # after that a request without a result counts as dead; if it wakes, it cannot commit
 WRITING = timedelta(
     seconds=5
-)  # between a commit and its answer lie milliseconds; after so long it will not come any more
+)  # the answer follows the commit within milliseconds; after that it will not come
 FORGOTTEN_AT_ONCE = 5_000
 
 
 async def begin(
     database: Database, workspace_id: WorkspaceId, asked: IdempotentRequest
 ) -> UUID | IdempotencyRecord:
-    """The claim to do it under; or what is known of the same request, which was done before."""
-    # Not waited for on disk: a claim that is lost with the machine has done nothing.
+    """Claim the key. Return the claim, or the record of the same request that was done before."""
+    # Relaxed: a claim that a crash loses has done nothing yet.
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
         claim_id = tx.new_id()
         limits = {"expired": tx.now - KEPT, "abandoned": tx.now - GIVEN_UP}
@@ -64,13 +64,13 @@ async def begin(
 async def finish(
     database: Database, workspace_id: WorkspaceId, claim_id: UUID, status: int, answer: StoredResponse | None
 ) -> None:
-    """Without an `answer`, one that may not be kept was given: a repeat need not wait for it."""
+    """Store the answer. None: the answer must not be stored, and a repeat need not wait for it."""
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
         await idempotency.store_response(tx, claim_id, status, answer)
 
 
 async def release(database: Database, workspace_id: WorkspaceId, claim_id: UUID) -> None:
-    """After a refusal or a failure: where nothing was done, the key is free again."""
+    """Release the key after a refusal or failure, when nothing was done."""
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
         await idempotency.release(tx, claim_id)
 

@@ -1,4 +1,4 @@
-"""The things that happen around an installation's first start, a lost key and a restored backup; and who holds a key."""
+"""The first start of an installation, a lost admin key, and the hold after a restored backup."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from foliot.storage.tx import Database, Role, Tx
 
 DEFAULT_WORKSPACE = "default"
 FIRST_ADMIN = "admin"
-OPERATOR = Actor("operator")  # at the machine itself, without a key
+OPERATOR = Actor("operator")  # on the machine, without a key
 
 
 @dataclass(frozen=True, slots=True)
 class AdminKey:
-    """A key just made. The secret exists here and nowhere else."""
+    """A new admin key. The secret is stored nowhere."""
 
     key_id: KeyId
     principal_id: PrincipalId
@@ -42,15 +42,15 @@ class AdminKey:
 async def first_start(
     db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None
 ) -> AdminKey | None:
-    """Make workspace `default` and the first administrator; None where somebody has already.
+    """Create the workspace `default` and the first administrator. Return None when they exist.
 
-    `keep` is handed the secret just before the commit. Writing it to a file there means that a process killed in between
-    leaves a file with a key that does not work, which the next start replaces, and never a key that nobody knows.
+    `keep` gets the secret just before the commit. A process that is killed in between leaves a file with a key that does not
+    work, which the next start replaces, and never a key that nobody knows.
     """
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(
             tx
-        )  # two nodes may start at once: the second waits here and then finds the first one's work
+        )  # two nodes may start at once: the second waits here and finds the work of the first
         if await members.system_principal_exists(tx):
             return None
         await installation.set_tzdata_version(tx, tzdata_version)
@@ -62,7 +62,7 @@ async def first_start(
 
 
 async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> AdminKey:
-    """For the operator who lost the key but holds the database. Other keys keep working."""
+    """Create a key for an operator who has the database but lost the key. Other keys keep working."""
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(tx)
         return await _new_admin_key(tx, name)
@@ -74,7 +74,7 @@ async def state(db: Database) -> Installation:
 
 
 async def hold_after_restore(db: Database, reason: str) -> None:
-    """Nothing fires from here on until an operator says what becomes of the times between backup and restore."""
+    """Hold all firing until an operator decides about the times between backup and restore."""
     async with db.tx(Role.APP, system=True) as tx:
         await installation.hold(tx, reason)
         await _note(tx, "installation.held", {"reason": reason})

@@ -1,4 +1,4 @@
-"""API keys: make one, look at them, narrow one, end one. Nobody makes a key that may more than their own."""
+"""API keys: create, list, narrow and revoke them. No key can create a stronger key."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from secrets import token_bytes
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.access import KEY_ENTROPY, ApiKey, KeyHolder, Permission, Principal
-from foliot.domain.errors import Conflict, Denied, Invalid, not_found
-from foliot.domain.granting import (
+from foliot.domain.access import (
+    KEY_ENTROPY,
+    ApiKey,
+    KeyHolder,
+    Permission,
+    Principal,
     check_expiry,
     check_narrower,
     check_scopes,
@@ -20,6 +23,7 @@ from foliot.domain.granting import (
     is_within,
     refuse_stronger,
 )
+from foliot.domain.errors import Conflict, Denied, Invalid, not_found
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
@@ -44,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """A key to make. No principal: for oneself. No scopes: like the key that asks, or for others their whole role."""
+    """A key to create. Without a principal: for the caller. Without scopes: those of the calling key, or the full role of another holder."""
 
     name: str
     principal_id: PrincipalId | None = None
@@ -54,7 +58,7 @@ class KeyRequest:
 
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
-    """The secret exists here and nowhere else."""
+    """A new key. The secret is stored nowhere."""
 
     key: StoredKey
     secret: str = field(repr=False)
@@ -62,7 +66,7 @@ class CreatedKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyChanges:
-    """What is to be different; `expires` tells whether `expires_at` was given at all."""
+    """The fields to change. `expires` says whether `expires_at` was given."""
 
     name: str | None = None
     scopes: Iterable[str] | None = None
@@ -72,7 +76,7 @@ class KeyChanges:
 
 @dataclass(frozen=True, slots=True)
 class RevokedKeys:
-    """`made_valid` counts the keys that it made, and those made, which are valid after this; `made_too` are those that ended with it."""
+    """`made_valid` counts the valid keys that this key created, directly or not; `made_too` are those revoked with it."""
 
     key: StoredKey
     made_valid: int = 0
@@ -82,7 +86,7 @@ class RevokedKeys:
 async def create(database: Database, caller: Caller, wanted: KeyRequest) -> CreatedKey:
     async with _open(database, caller) as tx:
         maker = caller.holder.key_id
-        if not await keys.lock_maker(tx, maker):  # it may have been let in by memory alone
+        if not await keys.lock_maker(tx, maker):  # the cache may have admitted it
             raise Denied("This key has just ended.", hint="Use another.")
         holder = await _holder(tx, caller, wanted.principal_id)
         is_own = holder.id == caller.holder.principal.id
@@ -113,7 +117,7 @@ async def listed(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[StoredKey]:
-    """One's own; for an administrator, all of the workspace; newest first."""
+    """List the caller's keys, or for an administrator all keys of the workspace, newest first."""
     before = read_cursor(cursor, UUID)
     async with _open(database, caller) as tx:
         found = await keys.page(
@@ -136,7 +140,7 @@ async def get(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:
 
 
 async def change(database: Database, caller: Caller, key_id: KeyId, wanted: KeyChanges) -> StoredKey:
-    """Another name, an earlier end, fewer scopes."""
+    """Rename the key, end it earlier, or reduce its scopes."""
     async with _open(database, caller) as tx:
         before = await _take(tx, caller, key_id)
         if before.revoked_at is not None:
@@ -159,8 +163,8 @@ async def change(database: Database, caller: Caller, key_id: KeyId, wanted: KeyC
 
 
 async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too: bool = False) -> RevokedKeys:
-    """For good, and everywhere within seconds; with `made_too` also every key that it made, and those made. Doing it twice
-    changes nothing.
+    """Revoke the key for good, on all nodes within seconds; with `made_too` also every key that it created, directly or not.
+    A second call changes nothing.
     """
     async with _open(database, caller) as tx:
         before = await _take(tx, caller, key_id)
@@ -173,7 +177,7 @@ async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too:
 
 
 async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:
-    """Its entry goes where its holder's administrators look for it."""
+    """Write the audit entry to the workspace of the key's holder."""
     async with tx.within(key.holder.workspace_id or tx.workspace_id):
         await keys.revoke(tx, key.id)
         told = {**_told(key), "prefix": key.prefix, "principal": str(key.holder.id)}
@@ -182,7 +186,7 @@ async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:
 
 
 def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
-    """What a key made was no stronger than itself; but its holder may have been given another role since."""
+    """A key never creates a stronger one, but the role of a holder may have grown since."""
     seen = _seen(caller)
     for each in family:
         is_theirs = seen.is_admin or each.holder.id == seen.own
@@ -194,7 +198,7 @@ def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
 
 
 def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]:
-    """Keys of the installation belong to no workspace, and show themselves only to its own administrators."""
+    """Open a transaction that sees keys of the installation only for its own administrators."""
     return database.tx(Role.APP, caller.workspace_id, system=caller.holder.principal.is_system)
 
 
@@ -224,7 +228,7 @@ async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> P
 
 
 async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
-    """Under its lock. A weak key of somebody must not end their strong ones, or whoever steals it could."""
+    """Lock the key. A weak key must not revoke a stronger one of the same holder: a thief could use it so."""
     found = await keys.lock(tx, key_id, _seen(caller))
     if found is None:
         raise not_found("key")

@@ -1,4 +1,4 @@
-"""Members of a workspace: people, agents and services, and what they may do."""
+"""Members of a workspace: people, agents and services, with their roles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class MemberChanges:
-    """What is to be different; `mails` tells whether `email` was given at all."""
+    """The fields to change. `mails` says whether `email` was given."""
 
     name: str | None = None
     role: MemberRole | None = None
@@ -67,7 +67,7 @@ async def listed(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[Member]:
-    """Newest first. An agent sees itself alone."""
+    """List members, newest first. An agent sees only itself."""
     before = read_cursor(cursor, UUID)
     if caller.visible_owner is not None:
         wanted = replace(wanted, id=caller.visible_owner)
@@ -120,7 +120,7 @@ async def change(
 
 
 async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> ChangedMember:
-    """Deactivated, with all its keys; its name stays, for the audit and its jobs speak of it."""
+    """Deactivate the member and revoke its keys. The name stays: the audit and its jobs refer to it."""
     return await change(database, caller, principal_id, MemberChanges(is_active=False))
 
 

@@ -1,4 +1,4 @@
-"""Room for one more job, room or message, asked in the transaction that makes it.
+"""Check the quota of jobs in the transaction that creates one.
 
 Why: docs/decisions/702-rates-and-quotas.md
 """
@@ -15,12 +15,10 @@ from foliot.domain.quotas import Quotas, check_jobs
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Tx
 
-NEAR = (
-    1_000  # jobs below the limit; fewer transactions than that make jobs of one workspace at the same moment
-)
-COUNTED = 1_000_000  # for people to read; counting further would cost more than it tells
-WORTH_REMEMBERING = 1_000  # jobs; fewer are counted in no time
-SLACK = timedelta(seconds=1)  # a clock that was set back a little
+NEAR = 1_000  # jobs below the limit; fewer transactions than that create jobs of one workspace at once
+COUNTED = 1_000_000  # counting further costs more than it is worth
+WORTH_REMEMBERING = 1_000  # jobs; fewer are counted quickly
+SLACK = timedelta(seconds=1)  # for a clock that was set back a little
 REMEMBERED = timedelta(minutes=10)
 MOST = 10_000  # workspaces remembered
 
@@ -35,8 +33,8 @@ _counts: WeakKeyDictionary[Database, dict[WorkspaceId, _Count]] = WeakKeyDiction
 
 
 async def check_job_quota(database: Database, tx: Tx, quotas: Quotas) -> None:
-    """After the job is inserted and counts. Near the limit those who make jobs go one after the other, so that two cannot share
-    the last place; far from it they do not wait for each other's commits.
+    """Call this after the insert, so that the new job counts. Near the limit, a lock makes writers wait for each other, so that
+    two cannot take the last place; far from it they do not wait.
     """
     found = await workspaces.load_usage(tx, 0)
     if found.is_archived:
@@ -50,14 +48,14 @@ async def check_job_quota(database: Database, tx: Tx, quotas: Quotas) -> None:
 
 
 async def _at_most(database: Database, tx: Tx, limit: int) -> int:
-    """No fewer jobs than there are. Archived ones never come back, so what was counted once can only be exceeded by what was made
-    since, on whichever node: that is little, and stands at the end of the index.
+    """Upper bound on the job count. Archived jobs never return, so a remembered count can only be exceeded by jobs created
+    since, on any node; those are few and at the end of the index.
     """
     assert tx.workspace_id is not None
     known = _counts.setdefault(database, {})
     last = known.get(tx.workspace_id)
     if last is not None and tx.now - last.at < REMEMBERED:
-        # Those that were under way while we counted, and so were not seen, are as few as those that are now: NEAR stands for them.
+        # Jobs of transactions that were open during the count are covered by NEAR.
         made = await workspaces.count_jobs_created(tx, last.at - SLACK, tx.now + SLACK, WORTH_REMEMBERING)
         if made < WORTH_REMEMBERING and last.jobs + made + NEAR <= limit - NEAR:
             return last.jobs + made + NEAR

@@ -1,4 +1,7 @@
-"""Workspaces, for operators of the installation: create, change and archive them."""
+"""Workspaces, for operators of the installation: create, change and archive them.
+
+Why: docs/decisions/211-purge-and-archive-in-pieces.md
+"""
 
 from __future__ import annotations
 

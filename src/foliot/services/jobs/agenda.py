@@ -1,4 +1,4 @@
-"""The agenda: what is planned in a stretch of time, and how long it should take."""
+"""The agenda: planned runs in a time range, with expected durations; and the preview of a schedule."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
-from foliot.domain.schedule.notes import notes_on
-from foliot.domain.schedule.warnings import cautions
+from foliot.domain.schedule.notes import cautions, notes_on
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
@@ -40,7 +39,7 @@ class AgendaItem:
 
 @dataclass(frozen=True, slots=True)
 class AgendaPage:
-    """All that starts from `start` and before `complete_until` is in `items`; the rest up to `end` only in part."""
+    """`items` has every run from `start` up to `complete_until`; from there to `end` it may lack some."""
 
     start: datetime
     end: datetime
@@ -60,7 +59,7 @@ async def load_agenda(
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> AgendaPage:
-    """From now on, or from `start`, for a day, or up to `end`. What has gone by is history, not agenda."""
+    """Load the planned runs from `start` (now) to `end` (a day later). Past times belong to the run history."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
         freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
@@ -81,7 +80,7 @@ async def load_agenda(
         )
         for row in rows[:MOST_JOBS]
     ]
-    # In a thread: working out tens of thousands of times must not hold up other requests.
+    # In a thread: computing tens of thousands of times would block other requests.
     found = await asyncio.to_thread(
         agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
     )
@@ -94,16 +93,16 @@ async def load_agenda(
 
 def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tuple[datetime, datetime]:
     if start is not None and end is not None and end <= start:
-        raise Invalid("A stretch of time ends after it starts.", pointer="/to")
+        raise Invalid("A time range ends after it starts.", pointer="/to")
     begin = now if start is None else max(start, now)
     until = (start or now) + A_DAY if end is None else end
     if until - (start or now) > LONGEST:
         raise Invalid(f"An agenda is for at most {LONGEST.days} days.", pointer="/to")
     if until <= now:
         raise Invalid(
-            "This time has gone by.",
+            "This time has passed.",
             pointer="/to",
-            hint="What has been is history: ask /runs with since and until.",
+            hint="For past runs, use /runs with since and until.",
         )
     return begin, until
 
@@ -115,7 +114,7 @@ def _ahead(
     try:
         job = row.rules.job(row.id, workspace_id, row.schedule_rev, tuple(named))
     except FoliotError:
-        return None  # its rules cannot be read; the tick fails that job, and explain says so
+        return None  # its definition cannot be read; the tick fails that job, and explain says so
     covering = tuple(
         each.freeze for each in freezes if each.covers(workspace_id, row.id, spec.tags, spec.queue)
     )

@@ -1,7 +1,9 @@
-"""One thing done to many jobs: those a query finds, or those named, in the order of their ids and in pieces, each a transaction.
+"""One action on many jobs, named or found by a query: in the order of ids, in batches of one transaction each.
 
-How far it came is kept beside its Idempotency-Key by the piece itself, so that a repeat after a crash goes on behind it. A call lasts
-some seconds at most; its answer tells how many are left, and behind which job to go on.
+Each batch stores the progress beside the Idempotency-Key, so that a repeat after a crash continues. A call lasts some
+seconds at most; the answer says how many jobs are left and after which job to continue.
+
+Why: docs/decisions/605-bulk-operations.md
 """
 
 from __future__ import annotations
@@ -41,14 +43,14 @@ __all__ = ["BulkOrder", "BulkProgress", "BulkTarget", "JobOutcome", "act"]
 MOST = 10_000
 MOST_TAGS = 50
 PIECE = 50  # jobs in one transaction
-LARGE_PIECE = 500  # where one statement serves them all
-LASTS = 10.0  # seconds, after which no further piece is begun
+LARGE_PIECE = 500  # jobs, when one statement serves them all
+LASTS = 10.0  # seconds; after that no batch begins
 _FIRST = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
 class BulkTarget:
-    """Which jobs: those named, or those a query finds, as many as the asker has seen; of them, those behind `after`."""
+    """The jobs of a bulk action: named ones, or those that a query finds, with the count the caller expects; only ids above `after`."""
 
     ids: tuple[JobId, ...] | None = None
     query: Query = Query()
@@ -58,10 +60,10 @@ class BulkTarget:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How far it came. What is not `passed` is left."""
+    """The progress. Jobs that are not `passed` are left."""
 
     found: int
-    reached: JobId = JobId(_FIRST)  # the last job that was looked at
+    reached: JobId = JobId(_FIRST)  # the last job that was handled
     passed: int = 0
     done: int = 0
     already: int = 0
@@ -107,7 +109,7 @@ async def act(
     dry_run: bool = False,
     lasts: float = LASTS,
 ) -> BulkProgress:
-    """Do it to all of them, or to as many as the time allows. A dry run looks at each as it stands now, and writes nothing."""
+    """Apply the action to all jobs, or as many as the time allows. A dry run judges each job by its current state."""
     ends_by = monotonic() + lasts
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         _check(order, tx.now)
@@ -154,7 +156,7 @@ def _check(order: BulkOrder, now: datetime) -> None:
 
 
 async def _before(tx: Tx, by: Actor) -> Tally | None:
-    """How far the same request came before it died."""
+    """Load the progress of the same request before a crash."""
     stored = None if by.claim is None else await idempotency.load_progress(tx, by.claim)
     return None if stored is None else Tally(**{**stored, "reached": JobId(UUID(stored["reached"]))})
 

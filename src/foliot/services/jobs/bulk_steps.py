@@ -1,6 +1,6 @@
-"""A piece of what is done to many jobs: some of them in one transaction that holds few locks for a short time.
+"""One batch of a bulk action, in a transaction that holds few locks for a short time.
 
-Every job that is touched gets its own entry in the audit, and one that cannot stops no other.
+Each changed job gets its own audit entry. A job that is refused does not stop the others.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
-EDITING = frozenset((JobAction.TAG, JobAction.UNTAG))  # each an edit, and so a transaction of its own
+EDITING = frozenset((JobAction.TAG, JobAction.UNTAG))  # each is an edit in its own transaction
 STOPS = {JobAction.PAUSE: JobEvent.PAUSE, JobAction.DISABLE: JobEvent.DISABLE}
 _IN_THE_GRAPH = frozenset((JobAction.ARCHIVE, JobAction.PURGE))
 
 
 @dataclass(frozen=True, slots=True)
 class BulkOrder:
-    """What is to be done, with what else the action takes."""
+    """The action and its arguments."""
 
     action: JobAction
     reason: str | None = None
@@ -46,7 +46,7 @@ class BulkOrder:
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """What became of one job, where that is worth telling."""
+    """The outcome for one job."""
 
     id: JobId
     outcome: BulkOutcome
@@ -63,7 +63,7 @@ async def apply_to_batch(
         return await _stopped(tx, job_ids, order, scope)
     if order.action in _IN_THE_GRAPH:
         await dependencies.lock_graph(tx)
-    # All at once and in the order of ids, before any of them is taken in hand by itself.
+    # Lock all timers in the order of ids before locking any job alone: this avoids deadlocks.
     await timers.lock_with_dependents(tx, job_ids)
     told = []
     for job_id in job_ids:
@@ -79,7 +79,7 @@ async def apply_to_batch(
 
 async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: BulkOrder, scope: Scope) -> list[JobOutcome]:
     rows = await timers.lock(tx, job_ids)
-    if scope.visible_owner is not None:  # what was its own when it was found may have been given away since
+    if scope.visible_owner is not None:  # the owner may have changed since the search
         owned = await jobs.list_owned(tx, job_ids, scope.visible_owner)
         rows = {job_id: row for job_id, row in rows.items() if job_id in owned}
     told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
@@ -92,7 +92,7 @@ async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: BulkOrder, scope: Sc
 
 
 def _judged(row: TimerRow | None, job_id: JobId, order: BulkOrder) -> JobOutcome:
-    """What the job's status says to it."""
+    """Judge the action by the status of the job."""
     if row is None:
         return refused(job_id, not_found("job"))
     if is_done(order.action, row.status, row.rules.spec.tags, frozenset(order.tags)):

@@ -1,4 +1,4 @@
-"""What can be done to calendars. An edit counts at once for every job that uses one."""
+"""Calendars. A change takes effect at once for every job that uses one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from foliot.storage.tx import Database, Role, Tx
 __all__ = ["CalendarRow", "change", "create", "delete", "edit", "get", "page", "replan_users", "users"]
 
 BATCH = 200  # timers locked by one transaction
-NAMED = 5  # users told in a refusal
+NAMED = 5  # names in a refusal
 
 
 async def create(database: Database, scope: Scope, calendar: Calendar) -> CalendarId:
@@ -44,7 +44,7 @@ async def edit(
     *,
     most: int | None = None,
 ) -> int:
-    """Answers with how many timers moved."""
+    """Replace the calendar. Return how many timers moved."""
     changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
     return await change(database, scope, calendar_id, changes, most=most)
 
@@ -57,7 +57,7 @@ async def change(
     *,
     most: int | None = None,
 ) -> int:
-    """Give some of its fields another value; answers with how many timers moved. `most`: for a rehearsal, which must not hold them all."""
+    """Change some fields. Return how many timers moved. `most` bounds the locked timers in a dry run."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await calendars.lock(tx, calendar_id)
         if found is None:
@@ -73,7 +73,7 @@ async def change(
 async def replan_users(
     database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
 ) -> int:
-    """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
+    """Set the timers of all jobs that use the calendar, in batches. Repeating this is harmless."""
     moved, seen, after = 0, 0, FIRST_ID
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
@@ -93,7 +93,7 @@ async def delete(
     detach: bool = False,
     most: int | None = None,
 ) -> None:
-    """Refused while jobs use it; with `detach` it is taken out of their definitions first, of `most` of them in a rehearsal."""
+    """Delete the calendar. Refused while jobs use it, unless `detach` removes it from them first; `most` bounds that in a dry run."""
     detached = 0
     while True:
         async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -110,7 +110,7 @@ async def delete(
                 if most is not None and detached >= most:
                     return
                 continue
-            # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
+            # From here on no job can start to use it. Not earlier: an edit locks the timer of its job first.
             if (found := await calendars.lock(tx, calendar_id)) is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)

@@ -1,4 +1,4 @@
-"""What can be done to the edges between jobs. Two edits at once never make a cycle together: a workspace's edges have one editor."""
+"""Edges between jobs. A workspace-wide lock allows one editor of edges at a time, so that two edits cannot close a cycle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Tx
 
 MOST_EDGES = 100
-NAMED = 5  # dependents told in a refusal
+NAMED = 5  # names in a refusal
 
 
 async def write_edges(
@@ -59,9 +59,9 @@ async def write_edges(
 
 
 async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool) -> None:
-    """Before a job is deleted: refused while others depend on it; with `detach` they depend on it no more.
+    """Before a delete: refuse while other jobs depend on this one, or with `detach` remove their edges to it.
 
-    To be called before any timer is locked. A dependent that waits at this gate is judged without it.
+    Call this before any timer is locked. A dependent that waits at this gate is judged again without it.
     """
     await check_owner(tx, job_id, scope)
     await dependencies.lock_graph(tx)

@@ -1,4 +1,7 @@
-"""Editing a job: a new definition takes over from the old one, at once and without losing a planned time of either."""
+"""Edit a job: the new definition takes effect at once, and no planned time of either is lost.
+
+Why: docs/decisions/206-edits-record-the-old-schedule-first.md
+"""
 
 from __future__ import annotations
 
@@ -146,14 +149,14 @@ async def _edit(
 
 def _managed(app: str) -> ManagedByCode:
     return ManagedByCode(
-        f'This job is managed by code: the app "{app}" says what it is.',
-        hint=f"Change it in the code of {app}. With force=true it is changed all the same, until the code is loaded again. "
+        f'This job is managed by code: the app "{app}" defines it.',
+        hint=f"Change it in the code of {app}. force=true changes it anyway, until the code is loaded again. "
         "It can always be paused, disabled, run and deleted.",
     )
 
 
 def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
-    """What the edges of a job are, and whether its schedule bears triggers or gates."""
+    """Return the edges, and whether they are triggers of a manual schedule."""
     is_manual = isinstance(definition.spec.schedule, Manual)
     return definition.depends_on, is_manual and bool(definition.depends_on)
 
@@ -171,7 +174,7 @@ class _Edit:
     async def write(self) -> None:
         tx, job_id, definition = self.tx, self.before.id, self.definition
         if self.is_rescheduled:
-            await self._close_the_books()
+            await self._record_old_times()
         old = self.locked.row
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
         row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
@@ -192,13 +195,13 @@ class _Edit:
                 tx, [StatusChange(job_id, status, move_reason(events))], self.author.name
             )
 
-    async def _close_the_books(self) -> None:
-        """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""
+    async def _record_old_times(self) -> None:
+        """Record the times that the old schedule planned up to now, under its revision."""
         row, now = self.locked.row, self.tx.now
         due = _unheld(self.locked.context.due(row), now)
         try:
             done = plan_closing(due, now)
-        except Exception:  # an edit is how a job that cannot be planned is mended
+        except Exception:  # an edit must repair a job that cannot be planned
             log.exception(
                 "job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)}
             )
@@ -210,29 +213,29 @@ class _Edit:
             self.locked = await lock_job(self.tx, row.job_id, dependents=True)
 
     def _from(self) -> Timer:
-        """Where the new rules begin to count."""
+        """Return the timer from which the new rules count."""
         row, now = self.locked.row, self.tx.now
         if self.is_rescheduled:
-            # A tick that we waited for may have consumed a time that our `now` lies before: it has had its record.
+            # A tick that held the lock may have consumed times after our `now`; they have records.
             return Timer(max(first_cursor(self.definition, now), row.timer.cursor), None, None)
         return Timer(now, None, None) if row.status in _OVER else row.timer
 
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
-        """The moves of the job and where its timer goes, under the new rules."""
+        """Return the status events and the timer under the new rules."""
         now, was = self.tx.now, row.status
         context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
         planned = plan_start(context.due(row._replace(status=status)), now, events)
-        if was in STOPPED:  # resume will name its next time
+        if was in STOPPED:  # resume sets the next time
             return (), replace(planned.timer, due_at=None, next_at=None)
-        if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still
+        if was in _OVER and not _ENDS.isdisjoint(planned.events):  # no time is left
             return (), replace(planned.timer, due_at=None, next_at=None)
         return planned.events, planned.timer
 
 
 def _unheld(due: DueJob, now: datetime) -> DueJob:
-    """Times that a freeze holds for later would be lost with their schedule: they are due now, to be recorded as frozen."""
+    """Make times that a freeze holds due now: they would be lost with their schedule, and are recorded as frozen."""
     if due.timer.due_at is None or not any(freeze.holds(now) for freeze in due.freezes):
         return due
     freezes = (

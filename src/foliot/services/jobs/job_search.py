@@ -1,4 +1,4 @@
-"""Looking at jobs: one, many by page, and the times ahead of one."""
+"""Read jobs: one, pages of many, and the upcoming times of one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import NEWEST_FIRST, JobOrder, JobPosition, JobSort
+from foliot.domain.filters.query import NEWEST_FIRST, JobOrder, JobPosition, JobSort
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
@@ -31,7 +31,7 @@ FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
 
 @dataclass(frozen=True, slots=True)
 class JobListPage:
-    """A page. `total` is counted where it was asked for; past COUNTED_TO there are `more`."""
+    """A page of jobs. `total` is set when the caller asks for a count; above COUNTED_TO, `more` is true."""
 
     items: tuple[StoredJob, ...]
     next_cursor: str | None
@@ -41,7 +41,7 @@ class JobListPage:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingTimes:
-    """The times a job will fire at, as far as they are known."""
+    """The upcoming times of a job, as far as they are known."""
 
     job: StoredJob
     times: tuple[PlannedTime, ...]
@@ -69,7 +69,7 @@ async def jobs(
     limit: int = 50,
     count: bool = False,
 ) -> JobListPage:
-    """Archived ones only where the query names a status."""
+    """List jobs. Archived jobs appear only when the query names a status."""
     after = _read_position(cursor, order)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         these = await resolve_owner_terms(tx, query, scope)
@@ -86,7 +86,7 @@ async def ahead(
     job_id: JobId,
     n: int,
 ) -> UpcomingTimes:
-    """Empty while the job is stopped. After a fixed delay only the time already set is known."""
+    """Return the next `n` times: none while the job is stopped, and one after a fixed delay."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_job(tx, job_id, scope)
         spec = found.definition.spec

@@ -1,4 +1,4 @@
-"""Stopping and starting jobs: pause, resume, disable, archive, purge. Each verb is a transaction of its own."""
+"""Pause, resume, disable, archive and purge jobs, each in its own transaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Moved", "archive", "disable", "finish_purges", "pause", "purge", "re
 
 log = logging.getLogger(__name__)
 
-RESUMED_AT_ONCE = 100  # jobs whose pause is over, in one pass of the sweeper
+RESUMED_AT_ONCE = 100  # jobs in one pass of the sweeper
 
 
 async def pause(
@@ -38,7 +38,7 @@ async def pause(
     reason: str | None = None,
     until: datetime | None = None,
 ) -> Moved:
-    """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
+    """Stop scheduled runs until a resume, or until `until`. Runs under way continue."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await pause_in(tx, job_id, scope, reason=reason, until=until)
 
@@ -50,7 +50,7 @@ async def disable(
     *,
     reason: str | None = None,
 ) -> Moved:
-    """As a pause without an end: switched off until somebody resumes it."""
+    """Stop scheduled runs until a resume."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await disable_in(tx, job_id, scope, reason=reason)
 
@@ -62,7 +62,7 @@ async def resume(
     *,
     catch_up: bool = False,
 ) -> Moved:
-    """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
+    """Resume. The times that passed become one record; only `catch_up` runs any of them."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await resume_in(tx, job_id, scope, catch_up=catch_up)
 
@@ -74,7 +74,7 @@ async def archive(
     *,
     detach: bool = False,
 ) -> Moved:
-    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
+    """Archive the job with its history. Runs under way continue; others are cancelled."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await archive_in(tx, job_id, scope, detach=detach)
 
@@ -87,26 +87,26 @@ async def purge(
     force: bool = False,
     detach: bool = False,
 ) -> int:
-    """Remove it with its history; answers with how many run records went at once: of a long history the janitor takes the rest.
+    """Delete the job with its history. Return how many run records went at once; the janitor deletes the rest.
 
-    Only `force` takes runs out of workers' hands.
+    Only `force` takes runs from workers.
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await purge_in(tx, job_id, scope, force=force, detach=detach)
 
 
 async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
-    """Resume the jobs whose pause is over; answers with how many there were to look at. One that cannot stops no other."""
+    """Resume jobs whose pause is over. Return how many were found. A job that cannot resume does not stop the others."""
     async with database.tx(Role.ENGINE) as tx:
         found = await jobs.list_due_to_resume(tx, limit)
     for workspace_id, job_id in found:
         try:
             await _resume_if_due(database, workspace_id, job_id)
         except NotFound:
-            continue  # purged since it was found
+            continue  # purged meanwhile
         except DatabaseUnavailable:
             raise
-        except Exception:  # it stays paused until somebody looks at it, and is not found again
+        except Exception:  # it stays paused for an operator, and is not found again
             log.exception("job.not_resumed", extra={"workspace": str(workspace_id), "job": str(job_id)})
             async with database.tx(Role.APP, workspace_id) as tx:
                 await jobs.set_paused_until(tx, None, job_id)
@@ -114,9 +114,9 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
 
 
 async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
-    """One bounded piece of a purge that was too long for one transaction; answers with whether there may be more.
+    """Delete one batch of a long history. Return whether there may be more.
 
-    It touches only records of jobs that have no timer any more, so firing never waits for it.
+    These jobs have no timer any more, so firing never waits for this.
     """
     async with database.tx(Role.ENGINE) as tx:
         job_id = await jobs.next_purged(tx)
@@ -131,6 +131,6 @@ async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: 
     async with database.tx(Role.APP, workspace_id) as tx:
         locked = await lock_job(tx, job_id, dependents=True)
         stored = await jobs.get(tx, job_id)
-        # Somebody may have resumed it, or paused it anew, since it was found.
+        # It may have been resumed or paused again since the search.
         if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
             await resume_locked(tx, locked, Actor(ENGINE_ACTOR), catch_up=False)

@@ -1,4 +1,7 @@
-"""Change the status of a job within a transaction: the steps of `job_status`, of bulk actions and of dry runs."""
+"""Change the status of a job within a transaction: the steps of `job_status`, of bulk actions and of dry runs.
+
+Why: docs/decisions/203-overlap-and-pause.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Types of jobs: which there are beyond those installed here, and which a workspace has switched off."""
+"""Job types: those that workers describe, and those that a workspace has disabled.
+
+Why: docs/decisions/209-limits-and-disabled-types.md
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ __all__ = [
 ]
 
 BATCH = 200
-MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
+MOST_BATCHES = 50  # in one call; the sweeper does the rest
 
 
 @dataclass(frozen=True, slots=True)
 class JobTypesOverview:
-    """What workers have told, how many of them are alive now, and what is switched off; each by the name of the type."""
+    """By type name: descriptions from workers, the number of live workers, and disabled types."""
 
     told: dict[str, JobTypeDescription] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
@@ -50,8 +53,8 @@ async def look(database: Database, workspace_id: WorkspaceId) -> JobTypesOvervie
 async def set_type_enabled(
     database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = ""
 ) -> None:
-    """Off, nothing of such jobs starts any more. What would be made by a schedule or a dependency is recorded as skipped, what somebody
-    asks for is refused, what there is already is held and goes on when the type is on again. What is under way ends as it would.
+    """Enable or disable a type. While it is disabled, no run of it starts: planned and triggered runs are recorded as skipped,
+    manual ones are refused, and existing ones wait until it is enabled. Runs under way continue.
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = (await job_types.list_disabled(tx)).get(name)
@@ -71,7 +74,7 @@ async def set_type_enabled(
 
 
 async def release_held_runs(database: Database, limit: int = BATCH) -> int:
-    """For the sweeper: what a claim still held when its type was just switched on. Answers with how many were looked at."""
+    """Release runs that a claim held just before their type was enabled. Return how many were checked."""
     return await _let_go(database, Role.ENGINE, None, limit)
 
 

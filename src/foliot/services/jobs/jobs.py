@@ -1,4 +1,4 @@
-"""Jobs as people define them: create one, look at one. Changing one is `editing.py`; stopping and starting, `job_moves.py`."""
+"""Create and read jobs. `job_edits.py` changes them, `job_status.py` pauses and resumes them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def create(
         if app is not None and await jobs.is_in_app(tx, app, definition.name):
             raise ManagedByCode(
                 f'The app "{app}" has a job "{definition.name}" already.',
-                hint="Another worker may just have made it.",
+                hint="Another worker may have created it just now.",
             )
         job_id = JobId(tx.new_id())
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
@@ -108,15 +108,15 @@ async def get(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> S
 
 
 def first_cursor(definition: Definition, now: datetime) -> datetime:
-    """From when on the times of a new schedule count: from now on. A one-shot whose moment has just gone by still runs."""
+    """Return the time from which a new schedule counts: now. A one-shot whose time has just passed still runs."""
     schedule = definition.spec.schedule
     if not isinstance(schedule, Once) or schedule.at > now:
         return now
     if now - schedule.at > definition.spec.misfire.grace:
         raise ScheduleInvalid(
-            "This moment has passed.",
+            "This time has passed.",
             pointer="/schedule/at",
-            hint="Name one that lies ahead, or run it by hand.",
+            hint="Choose a time in the future, or run the job manually.",
         )
     return schedule.at - TICK
 

@@ -1,4 +1,4 @@
-"""From what somebody asks for to what the tables are asked: whose jobs, and who `me` and a name are."""
+"""Turn a query into a filter for storage: apply the scope, and replace owner names and `me` by ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def resolve_owner_terms(tx: Tx, query: Query, scope: Scope) -> JobFilter:
 
 
 def _owned(term: Term, known: list[tuple[str, PrincipalId]], scope: Scope) -> Term:
-    """The same term with ids for names; a name that nobody has finds nothing."""
+    """Replace names by ids. An unknown name matches nothing."""
     found: set[UUID] = set()
     me = scope.actor.principal_id
     for value in term.values:

@@ -1,7 +1,9 @@
-"""What couriers do with the outbox: take what is due, with all it takes to send it; say what came of each.
+"""Outbox deliveries: lease due ones with all that sending needs, and record each result.
 
-Between the two nothing is held but a lease. Whoever dies there is repeated when it ends, under the same id; whoever wakes after it
-finds the fence raised, and what it says is not recorded.
+Only a lease is held between the two. When a courier dies, the delivery is repeated under the same id after the lease ends;
+a late courier finds a higher fence, and its result is not recorded.
+
+Why: docs/decisions/902-outbox.md
 """
 
 from __future__ import annotations
@@ -37,18 +39,18 @@ __all__ = ["KEPT", "LEASE", "CourierBatch", "CourierCapacity", "OutgoingMessage"
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=20)  # longer than a sending may take
-KEPT = timedelta(days=7)  # what has ended, for people to look at
-PRUNED = 5_000  # in one step
+LEASE = timedelta(seconds=20)  # longer than one send may take
+KEPT = timedelta(days=7)  # ended deliveries
+PRUNED = 5_000  # deliveries in one step
 STOPPED = "Given up, since the receiver said that it is gone."
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A message on its way. `secrets` are the values to sign with; none for one that goes unsigned."""
+    """A message to send. `secrets` sign it; without any it goes unsigned."""
 
     taken: LeasedDelivery
-    url: str = field(repr=False)  # often holds a token of its own
+    url: str = field(repr=False)  # may contain a token
     secrets: tuple[str, ...] = field(repr=False)
     room_key: str | None
     room_name: str
@@ -57,7 +59,7 @@ class OutgoingMessage:
 
 @dataclass(frozen=True, slots=True)
 class CourierBatch:
-    """`until_next` is how long nothing else becomes due; None where nothing waits for its time."""
+    """`until_next` is the time until the next delivery is due; None when none is scheduled."""
 
     parcels: Sequence[OutgoingMessage]
     taken: int
@@ -67,7 +69,7 @@ class CourierBatch:
 async def take(
     database: Database, hands: CourierCapacity, vault: Vault | None, lease: timedelta = LEASE
 ) -> CourierBatch:
-    """What cannot even be packed is recorded here."""
+    """Lease due deliveries. One that cannot be prepared is recorded as failed here."""
     async with database.tx(Role.ENGINE) as tx:
         taken = await outbox.lease_due(tx, hands, lease) if hands.free > 0 else []
         due = await outbox.next_due(tx)
@@ -86,16 +88,16 @@ async def take(
 async def record(database: Database, taken: LeasedDelivery, came: Came) -> None:
     async with database.tx(Role.APP, taken.workspace_id) as tx:
         room_id = RoomId(taken.ordering_key)
-        await webhooks.lock(tx, room_id)  # before the lane is touched; see send_on
+        await webhooks.lock(tx, room_id)  # before the outbox rows, as in queue_delivery
         goes_on = after(came, taken, tx.now, tx.chance.random())
         is_ours = await outbox.record(tx, taken, goes_on)
-        if is_ours and not isinstance(came, Undeliverable):  # else it was not the receiver that failed
+        if is_ours and not isinstance(came, Undeliverable):  # otherwise the receiver did not fail
             await _tell_webhook(tx, room_id, taken, goes_on)
     _log(taken, goes_on, is_ours=is_ours)
 
 
 async def prune(database: Database, limit: int = PRUNED) -> int:
-    """For the janitor: what ended long ago."""
+    """Delete deliveries that ended long ago."""
     async with database.tx(Role.ENGINE) as tx:
         return await outbox.prune(tx, tx.now - KEPT, limit)
 
@@ -116,7 +118,7 @@ async def _tell_webhook(
 async def _packed(
     database: Database, vault: Vault | None, workspace_id: WorkspaceId, taken: Sequence[LeasedDelivery]
 ) -> list[OutgoingMessage | Came]:
-    """In their own workspace, which alone shows what they say, where they go, and the secrets they are signed with."""
+    """Load messages, addresses and secrets inside their workspace: row-level security shows them only there."""
     async with database.tx(Role.APP, workspace_id) as tx:
         home = await workspaces.get(tx, workspace_id)
         loaded = await webhooks.load_deliveries(

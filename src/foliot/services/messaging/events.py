@@ -1,7 +1,7 @@
-"""Events: what happens in a workspace, for whoever listens, in one order and without a gap.
+"""Events of a workspace, in one order and without gaps.
 
-They are written in the transaction that does the thing, and only for workspaces that somebody listens to or did a while ago: a run
-without listeners costs nothing. A reader stays below the lowest transaction still running, so what commits late is never passed over.
+The transaction that makes a change writes its event, and only while the workspace has or recently had a listener: without
+one, a run costs nothing more. A reader stays below the lowest open transaction, so that late commits are not missed.
 
 Why: docs/decisions/505-events.md
 """
@@ -33,18 +33,16 @@ __all__ = [
 ]
 
 KEPT = timedelta(hours=1)
-SURE = timedelta(
-    minutes=1
-)  # a watch with less left than this may lapse for some writer before we have renewed it
+SURE = timedelta(minutes=1)  # renew a watch before some writer can see it as expired
 BATCH = 200
-PRUNED = 5_000  # of one workspace in one step
+PRUNED = 5_000  # events of one workspace in one step
 _PLACE = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Where a listener begins. With `is_gap`, not where it wanted: what lies between is not kept, and it must look for itself."""
+    """The start of a subscription. `is_gap`: the requested position is no longer stored, and the client must reload."""
 
     place: EventPosition
     is_gap: bool
@@ -53,17 +51,17 @@ class Subscription:
 @dataclass(frozen=True, slots=True)
 class EventBatch:
     events: Sequence[EventRow]
-    place: EventPosition  # everything up to here has been looked at
+    place: EventPosition  # all events up to here were read
     is_full: bool
 
 
 async def listen(
     database: Database, workspace_id: WorkspaceId, last: EventPosition | None = None
 ) -> Subscription:
-    """Begin to listen, or go on: to be repeated within the hour. Without `last`, from now on."""
+    """Start or renew a subscription; repeat this within the hour. Without `last`, it starts now."""
     async with database.tx(Role.APP, workspace_id) as tx:
         since = await events.watch(tx, tx.now + KEPT, tx.now + SURE)
-    # In a transaction of its own: whoever begins after this look knows that somebody listens.
+    # A second transaction: every transaction that starts after it sees the watch.
     async with database.tx(Role.APP, workspace_id) as tx:
         now = EventPosition((await events.load_bounds(tx)).next)
     if last is None:
@@ -88,7 +86,7 @@ async def after(
 
 
 async def prune(database: Database, limit: int = PRUNED) -> int:
-    """For the janitor: what is older than an hour goes, and watches that nobody came back to."""
+    """Delete events older than an hour, and watches without listeners."""
     async with database.tx(Role.ENGINE) as tx:
         return await events.prune(tx, tx.now - KEPT, limit)
 

@@ -1,4 +1,4 @@
-"""The message of a run: put into its room once, however often the run is attempted."""
+"""The message of a run: posted once, however many attempts the run has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 @dataclass(frozen=True, slots=True)
 class RunMessage:
-    """`room` is the id or the key of one; without it the job has a room of its own, or each run one, with `new_room`."""
+    """A message to post. `room` is an id or key; without it the job has its own room, or each run with `new_room`."""
 
     run_id: RunId
     job_id: JobId
@@ -37,15 +37,15 @@ class RunMessage:
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     message: Message
-    is_sent_on: bool  # by the webhook of its room
+    is_sent_on: bool  # to the webhook of its room
 
 
 async def deliver(
     database: Database, workspace_id: WorkspaceId, letter: RunMessage, quotas: Quotas = UNLIMITED
 ) -> StoredMessage:
-    """An attempt after the first finds its message, and leaves no other. Raises NotFound where the job may not see the room.
+    """Post the message. A later attempt finds it and posts no other. Raise NotFound when the job may not see the room.
 
-    `quotas` are those of the installation; what the workspace has of its own comes before them.
+    `quotas` are the installation's; those of the workspace override them.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await rooms.find_message_of_run(tx, letter.run_id)
@@ -57,7 +57,7 @@ async def deliver(
         new = NewMessage(
             room.id, letter.kind, sender_of_job(letter.kind), letter.text, letter.run_id, letter.job_id
         )
-        # Where two attempts meet, the second waits for the first at the room's row or at the run's message, and then finds it.
+        # Of two concurrent attempts, the second waits at the row of the room or message and then finds the message.
         sent = await rooms.append(tx, new)
         if sent is None:
             found = await rooms.find_message_of_run(tx, letter.run_id)
@@ -69,7 +69,7 @@ async def deliver(
 
 
 async def _room(tx: Tx, letter: RunMessage, quotas: Quotas) -> Room:
-    """What an agent's job writes goes where the agent may go."""
+    """Find or create the room. A job of an agent may write only where its agent may."""
     agent = await agent_of_job(tx, letter.job_id)
     if letter.room is None:
         key = key_of_run(letter.run_id) if letter.new_room else key_of_job(letter.job_id)

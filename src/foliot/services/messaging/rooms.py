@@ -1,4 +1,7 @@
-"""What can be done with rooms: make them, give them to agents, send them on, read them, write in them."""
+"""Chat rooms: create, share with agents, set webhooks, read and post messages.
+
+Why: docs/decisions/903-chat-rooms-and-webhooks.md
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ PRUNED = 2_000  # messages in one step
 
 
 class Keep(Enum):
-    """As it was: of what can be taken away, None says that it is."""
+    """A value to keep. None would remove it."""
 
     KEEP = "keep"
 
@@ -60,7 +63,7 @@ KEEP = Keep.KEEP
 
 @dataclass(frozen=True, slots=True)
 class RoomChanges:
-    """`webhook` makes the new hook of the one that there is; None takes it away."""
+    """The fields to change. `webhook` builds the new webhook from the old one; None removes it."""
 
     name: str | None = None
     agents: tuple[PrincipalId, ...] | None = None
@@ -70,7 +73,7 @@ class RoomChanges:
 @dataclass(frozen=True, slots=True)
 class PostedMessage:
     message: Message
-    is_sent_on: bool  # by the webhook of the room
+    is_sent_on: bool  # to the webhook of the room
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class MessagePage:
 
 
 async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook | None = None) -> Room:
-    """A room that an agent makes is its own, and it may give it to nobody else, nor send it elsewhere."""
+    """Create a room. A room of an agent belongs to that agent only, and has no webhook."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         if caller.visible_owner is not None:
             _only(caller.visible_owner, wanted.agents)
@@ -142,7 +145,7 @@ async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Ro
 
 
 async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
-    """With everything that was written in it."""
+    """Delete the room with its messages."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         room = await rooms.lock(tx, room_id)
         if room is None:
@@ -172,7 +175,7 @@ async def post(
 async def read(
     database: Database, caller: Caller, room_id: RoomId, *, after: int = 0, limit: int = 50
 ) -> MessagePage:
-    """The messages behind number `after`, in order."""
+    """List messages after number `after`."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
         found = await rooms.list_messages(tx, room_id, after, limit + 1)
@@ -180,7 +183,7 @@ async def read(
 
 
 async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int:
-    """For the janitor: messages older than that go, and rooms made for one run that are left empty. How many of both."""
+    """Delete messages older than that, and empty rooms of single runs. Return the larger count."""
     async with database.tx(Role.ENGINE) as tx:
         messages, empty = await rooms.prune(tx, tx.now - keep, limit)
     if messages or empty:
@@ -211,7 +214,7 @@ async def _check_agents(tx: Tx, agents: Sequence[PrincipalId]) -> None:
 
 
 def _only(agent: PrincipalId, wanted: Sequence[PrincipalId]) -> None:
-    """To an agent, others are not there."""
+    """An agent may name only itself."""
     for place, each in enumerate(wanted):
         if each != agent:
             raise _no_agent(place)

@@ -21,7 +21,7 @@ AT_ONCE = 1_000  # sent again by one request
 async def deliveries(
     database: Database, caller: Caller, room_id: RoomId, before: int, limit: int, state: DeliveryState | None
 ) -> list[Delivery]:
-    """The newest messages first. One that is being sent waits, too."""
+    """List deliveries, newest message first. Those being sent count as waiting."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         if await rooms.get(tx, room_id) is None:
             raise not_found("room")
@@ -31,7 +31,7 @@ async def deliveries(
 async def redeliver(
     database: Database, caller: Caller, room_id: RoomId, ids: Collection[DeliveryId] | None = None
 ) -> int:
-    """How many of those that were given up are sent again: these, or all, at most `AT_ONCE`."""
+    """Send failed deliveries again: these, or all, at most `AT_ONCE`. Return how many."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         if await rooms.get(tx, room_id) is None:
             raise not_found("room")

@@ -1,4 +1,4 @@
-"""What runs leave behind: kept while they run, by who holds them; read by people; gone with the run.
+"""Artifacts: files that a run stores while it holds its lease, and that are deleted with the run.
 
 Why: docs/decisions/306-outputs-lines-and-artifacts.md
 """
@@ -22,7 +22,7 @@ __all__ = ["NewArtifact", "StoredArtifact", "content", "find", "keep", "of_run"]
 async def keep(
     database: Database, given: NewArtifact, *, most_bytes: int = MOST_BYTES, room: int | None = None
 ) -> None:
-    """`room` is what a workspace may have in all, where it has no quota of its own. Refused to who no longer holds the run."""
+    """Store an artifact. `room` is the default storage quota of a workspace. Refused when the lease is lost."""
     check_artifact(given.name, given.media_type, len(given.data), most_bytes)
     async with database.tx(Role.ENGINE) as tx:
         holder = await artifacts.find_lease(tx, given)
@@ -60,7 +60,7 @@ async def find(
 async def content(
     database: Database, workspace_id: WorkspaceId, stored: StoredArtifact, first: int = 0
 ) -> AsyncIterator[bytes]:
-    """Part by part, each in a transaction of its own: a slow reader holds none open."""
+    """Yield the parts, each read in its own transaction: a slow reader keeps none open."""
     for number in range(first, stored.parts):
         async with database.tx(Role.APP, workspace_id) as tx:
             piece = await artifacts.load_part(tx, stored.id, number)

@@ -1,4 +1,7 @@
-"""Backfill: runs for planned times of the past that have none, through the same timetable as everything else."""
+"""Backfill: create runs for past planned times that have none.
+
+Why: docs/decisions/208-backfill.md
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _OVER = frozenset((JobStatus.COMPLETED, JobStatus.EXPIRED))
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What a backfill makes, or would make."""
+    """The runs that a backfill creates, or would create."""
 
     count: int
     first: datetime | None = None
@@ -48,9 +51,9 @@ async def backfill(
     oldest_first: bool = True,
     skipped: bool = False,
 ) -> Backfill:
-    """Runs for the planned times from `start` up to `end`. `skipped` takes those too that are recorded as skipped.
+    """Create runs for the planned times from `start` to `end`; with `skipped` also for those recorded as skipped.
 
-    The dry run answers with the exact count, and how far over `most` it would be.
+    A dry run returns the exact count, even above `most`.
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked = await lock_job(tx, job_id, scope)
@@ -84,12 +87,12 @@ async def backfill(
 
 
 class _Known:
-    """Which planned times have their record: by instant, since the schedule may have been edited, or by wall-clock identity,
-    since zone data may have moved the instant.
+    """The planned times that have a record: by instant, since the schedule may have changed, or by wall-clock time, since zone
+    data may have moved the instant.
     """
 
     def __init__(self, records: Sequence[RecordedTime], schedule_rev: int, *, skipped: bool) -> None:
-        # A backfill is not repeated, however its run ended; a skipped time is, where that is asked for.
+        # A backfilled time is not filled again; a skipped time is, on request.
         counted = [
             each for each in records if not (skipped and each.is_skipped) or each.trigger is Trigger.BACKFILL
         ]
@@ -110,14 +113,14 @@ class _Known:
 
 
 def _checked_end(row: TimerRow, start: datetime, end: datetime, now: datetime) -> datetime:
-    """What lies behind the cursor is still the schedule's own to record, or resume's: a backfill stops there."""
+    """Stop at the cursor: later times still belong to the schedule or to a resume."""
     if end <= start:
         raise Invalid("A range ends after it starts.", pointer="/to")
     if end > now:
         raise Invalid(
-            "A backfill is for times that have gone by.",
+            "A backfill is for past times.",
             pointer="/to",
-            hint="Times ahead are the schedule's own.",
+            hint="The schedule plans future times.",
         )
     reached = now if row.status in _OVER else row.timer.cursor
     return max(start, min(end, reached + TICK))

@@ -1,4 +1,4 @@
-"""Why: of a job at any instant, past or future, and of one run. Loads what is known; `domain/explain/instants.py` says it."""
+"""Explain a job at an instant, past or future, or one run. `domain/explain` decides; this module loads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def explain_instant(
     job_id: JobId,
     at: datetime | None = None,
 ) -> RunExplanation:
-    """What happened to this job at `at`, or what will; without an instant, at its last planned time, or its first."""
+    """Explain this job at `at`; without an instant, at its last planned time, or its first."""
     if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
     async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -77,7 +77,7 @@ async def explain_instant(
 
 
 async def explain_run(database: Database, scope: Scope, run_id: RunId) -> RunExplanation:
-    """What became of this run, or what it waits for and where it stands."""
+    """Explain the end of this run, or what it waits for."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         entry = await require_visible_run(tx, run_id, scope)
         return await _answer_about(tx, await load_explain_context(tx, entry.run.job_id), entry)
@@ -91,7 +91,7 @@ async def _answer_about(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -
 
 
 async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:
-    """With what became of each attempt, where there was more than one."""
+    """Add the ends of the attempts when there was more than one."""
     record = recorded(entry)
     if entry.run.attempt_count <= 1:
         return record

@@ -1,4 +1,4 @@
-"""A job that somebody asks about, with what stood at the instant asked for, and what can be looked up for the answer."""
+"""Load what an explanation needs: the job, its definition at an instant, and the state of an open run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from foliot.domain.freeze import Freeze, freeze_at
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.domain.run import WaitsFor
+from foliot.domain.run import WaitsFor, target_of
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.domain.target import target_of
 from foliot.services.workers.overview import remedy
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision
@@ -43,7 +42,7 @@ from foliot.storage.workers import hosts
 
 @dataclass(frozen=True, slots=True)
 class RunExplanation:
-    """What is told, and what it is about. Of one run no instant is asked, so none is near."""
+    """An explanation and its subject. For one run there is no instant, and no nearest times."""
 
     told: Explanation
     job_id: JobId
@@ -56,12 +55,12 @@ class RunExplanation:
 
 
 class ExplainContext:
-    """A job somebody asks about, with the definition in force at the instant asked for, and what can be looked up for the answer."""
+    """A job with the definition in force at the instant in question."""
 
     def __init__(self, tx: Tx, subject: ExplainedJob, then: Revision | None, job: Job) -> None:
         self.tx = tx
         self.subject = subject
-        self.then = then  # None: the one it has now
+        self.then = then  # None: the current one
         self.definition = subject.definition if then is None else then.definition
         self.job = job
 
@@ -74,12 +73,12 @@ class ExplainContext:
         return tuple(each.freeze for each in covering)
 
     async def switched_off(self) -> str | None:
-        """Why its type is switched off in its workspace; empty where nobody said, None where it is not."""
+        """Return why the type is disabled: empty without a reason, None when it is enabled."""
         found = (await job_types.list_disabled(self.tx)).get(self.subject.definition.spec.type)
         return None if found is None else found.reason
 
     async def hangs_on(self) -> str | None:
-        """What a job without planned times of its own waits for."""
+        """Return what a job without planned times waits for."""
         if self.job.is_chained:
             live = self.subject.live_number
             return None if live is None else f"run {live} to end"
@@ -94,9 +93,9 @@ class ExplainContext:
         return f" {word} ".join(listed)
 
     def last_planned(self) -> datetime:
-        """What people mean who name no time: the planned time that has just been, else the one to come, else now.
+        """Return the default instant: the last planned time, else the next, else now.
 
-        A job with none behind it may have records all the same: of a moment before it was made, or of runs asked for by hand.
+        A job without a past planned time may still have records: of manual runs, or of a time before it was created.
         """
         if self.job.is_chained:
             return self.subject.next_at or self.tx.now
@@ -117,7 +116,7 @@ class ExplainContext:
         return RunExplanation(told, subject.id, subject.status, schedule, run, at, before, after)
 
     def with_revision(self, told: Explanation, entry: RunWithRevision | None) -> Explanation:
-        """Says so where the answer speaks of another definition than the one the job has now."""
+        """Add a fact when the answer uses another definition than the current one."""
         subject = self.subject
         if entry is not None and entry.schedule_rev != subject.schedule_rev:
             fact = f"It was planned by schedule revision {entry.schedule_rev}; the job is at revision {subject.schedule_rev} now."
@@ -209,7 +208,7 @@ async def _limits(tx: Tx, asked: ExplainContext, concurrency_key: str | None) ->
 async def _explain_ready(
     tx: Tx, asked: ExplainContext, record: Recorded, ready: ReadyPosition
 ) -> Explanation:
-    if (why := await asked.switched_off()) is not None:  # whoever claims next puts it in line
+    if (why := await asked.switched_off()) is not None:  # the next claim makes it wait
         held = QueuePosition(WaitsFor.TYPE, behind=why or None)
         return explain_record(asked.job, replace(record, status=RunStatus.WAITING), held)
     if ready.available_at > tx.now:

@@ -1,4 +1,4 @@
-"""Reading the ledger: one run, its attempts, a job's history, what a workspace did last."""
+"""Read the run history: one run, its attempts, the runs of a job or workspace."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from foliot.storage.workers import workers
 
 PAGE = 50
 LONGEST_PAGE = 200
-OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
-MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
+OF_THE_INSTALLATION = "an administrator of the installation"  # they alone are not members of the workspace
+MOST_ATTEMPTS = 10  # shown with a run; the others are listed separately
 EVERYTHING = RunFilter()
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
 
 
 async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
-    """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
+    """Return the run with its newest attempts, artifacts, next attempt and the names of people and workers."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = (await require_visible_run(tx, run_id, scope)).run
         tried = await run_history.list_attempts(tx, run_id) if found.attempt_count else ()
@@ -73,7 +73,7 @@ async def of_job(
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> ListPage[RunRecord]:
-    """By planned time, newest first."""
+    """List runs of a job by planned time, newest first."""
     after = _read_position(cursor)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
@@ -89,7 +89,7 @@ async def of_workspace(
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> ListPage[RunRecord]:
-    """By when they were recorded, newest first; those of one job, where only one is asked for, by planned time."""
+    """List runs by creation, newest first; runs of a single job by planned time."""
     after = _read_position(cursor)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         wanted = replace(wanted, visible_owner=scope.visible_owner)
@@ -101,7 +101,7 @@ async def of_workspace(
 
 
 async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
+    """Add the effective input. A run stores only its own input; the payload is the job's when the run started."""
     payloads = await run_history.load_payloads(tx, {run.job_id for run in runs})
     return tuple(
         replace(
@@ -114,7 +114,7 @@ async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ..
 
 
 async def _with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
-    """The same runs; those under way with how far they are."""
+    """Add the progress of running runs."""
     running = [run.id for run in runs if run.status is RunStatus.RUNNING]
     found = await logs.load_progress(tx, running) if running else {}
     return (
@@ -131,7 +131,7 @@ async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> N
     if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
         return None
     at, last = await run_history.load_earliest_start(tx, run.id), tried[-1]
-    if at is None:  # a worker took it at this moment
+    if at is None:  # a worker has just claimed it
         return None
     return NextAttempt(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
 

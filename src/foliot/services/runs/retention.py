@@ -1,6 +1,6 @@
-"""Prune: rounds over all jobs, two thousand at a time, that take away what lies beyond each job's retention.
+"""Delete run records beyond each job's retention, in rounds over all jobs.
 
-Its statistics stay: a record goes only when `daily` has counted it. How often is the janitor's affair.
+Statistics stay: a record goes only after the daily sums include it. The janitor decides when to call this.
 
 Why: docs/decisions/500-daily-figures-and-pruning.md
 """
@@ -17,13 +17,13 @@ from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
 
-JOBS = 2_000  # looked at in one step
+JOBS = 2_000  # jobs in one step
 MOST = 2_000  # runs deleted in one step
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """`is_complete` is True when the round has come past the last job."""
+    """`is_complete`: the round has passed the last job."""
 
     runs: int = 0
     attempts: int = 0
@@ -31,12 +31,12 @@ class Pruned:
 
     @property
     def is_more(self) -> bool:
-        """Worth going on at once. A round that finds nothing takes its time."""
+        """Continue at once. A round that finds nothing may wait."""
         return self.runs > 0 and not self.is_complete
 
 
 async def prune(database: Database, jobs: int = JOBS, most: int = MOST) -> Pruned:
-    """One bounded step, in one transaction. It touches only ended runs and waits for no lock, so firing never waits for it."""
+    """Prune one batch in one transaction. It touches only ended runs and waits for no lock, so firing never waits for it."""
     async with database.tx(Role.ENGINE) as tx:
         reached = await scans.lock_position(tx, Scan.PRUNE)
         if reached is None:
@@ -45,7 +45,7 @@ async def prune(database: Database, jobs: int = JOBS, most: int = MOST) -> Prune
         rich = [job for job in found if job.may_have_too_much]
         runs, attempts = await retention.prune(tx, rich, most) if rich else (0, 0)
         is_complete = len(found) < jobs
-        if runs < most:  # else the same jobs have more to lose: look at them again
+        if runs < most:  # otherwise the same jobs have more to delete
             await scans.store_position(tx, Scan.PRUNE, START if is_complete else found[-1].job_id)
     if runs:
         log.info("runs.pruned", extra={"runs": runs, "attempts": attempts})

@@ -1,4 +1,7 @@
-"""What people do with runs: start one now, cancel one, make one again, let the next planned one pass."""
+"""Manual actions on runs: run now, cancel, retry, skip the next planned times.
+
+Why: docs/decisions/207-manual-runs-cancel-and-skip.md
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,13 @@ MOST_LOOKS = 3
 
 
 class CancelResult(StrEnum):
-    ENDED = "ended"  # no worker had it
+    ENDED = "ended"  # no worker has it
     REQUESTED = "requested"  # its worker is asked to stop
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedTimes:
-    """The planned times that will pass, and why; `following` is the first that will not."""
+    """The planned times to skip, and the reason; `following` is the first that runs."""
 
     planned_at: datetime
     reason: str
@@ -54,7 +57,7 @@ async def run_now(
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
 ) -> RunId:
-    """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
+    """Run the job now; its status and next time stay. `input` overlays the payload."""
     check_size(scope.actor.quotas, "input", input)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await request_run(tx, job_id, scope, input=input, override=override)
@@ -68,7 +71,7 @@ async def retry_run(
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
 ) -> RunId:
-    """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
+    """Run a finished run again as a new run: same planned time and input, overlaid by `input`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked, run = await lock_run(tx, run_id, scope)
         if run.status is None:
@@ -109,13 +112,11 @@ async def cancel_run(
     reason: str | None = None,
     force: bool = False,
 ) -> CancelResult:
-    """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
+    """Cancel a run. An unclaimed run ends at once; a running one is asked to stop, or with `force` taken from its worker."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked, run = await lock_run(tx, run_id, scope, dependents=True)
         writer, outcome, held = locked.writer(tx), Cancelled(reason or ""), None
-        for _ in range(
-            MOST_LOOKS
-        ):  # between two looks a claim may put it in line at a cap, or a cap let it go
+        for _ in range(MOST_LOOKS):  # a claim or a limit may move the run between two looks
             ended = await writer.end_unclaimed([run_id], outcome)
             held = None if ended else await leases.find(tx, run_id)
             if ended or held is not None or run.status is not None:
@@ -124,7 +125,7 @@ async def cancel_run(
             answer = CancelResult.ENDED
         elif held is None:
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
-            raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
+            raise Conflict("This run is in no queue and has no end; the sweeper will repair it.")
         elif force:
             writer.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
             answer = CancelResult.ENDED
@@ -147,7 +148,7 @@ async def skip_next(
     n: int = 1,
     until: datetime | None = None,
 ) -> SkippedTimes:
-    """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
+    """Record the next `n` planned times, or those up to `until`, as skipped (operator) instead of running them."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked = await lock_job(tx, job_id, scope)
         row = locked.row
@@ -184,7 +185,7 @@ async def undo_skip_next(
         row = (await lock_job(tx, job_id, scope)).row
         if row.skip_next is None:
             raise Conflict(
-                "No planned time of this job is to be skipped.", hint="It may have passed already."
+                "No planned time of this job is marked to be skipped.", hint="It may have passed already."
             )
         await timers.set_skip_next(tx, job_id, None)
         await append_audit(
@@ -195,7 +196,7 @@ async def undo_skip_next(
 def _to_pass(
     locked: LockedJob, n: int, until: datetime | None
 ) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
-    """The planned times that are to pass, and the one after them."""
+    """Return the planned times to skip and the one after them."""
     job, after = locked.job, locked.row.timer.cursor
     if job.is_chained and (n > 1 or until is not None):
         raise Conflict(

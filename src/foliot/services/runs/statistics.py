@@ -1,4 +1,4 @@
-"""Statistics: rates and averages from days added up, percentiles from the newest runs; and the roll-up that adds the days up.
+"""Statistics: rates and averages from daily sums, percentiles from the newest runs; and the roll-up that writes the sums.
 
 Why: docs/decisions/500-daily-figures-and-pruning.md
 """
@@ -38,16 +38,16 @@ __all__ = [
 DAYS = 30
 WEEK = 7
 MOST_DAYS = 3_660
-NEWEST = 1_000  # runs that percentiles speak of
+NEWEST = 1_000  # runs for percentiles
 BATCH = 5_000
 LATE = timedelta(minutes=2)
-# A record is made in a transaction that may commit a little after midnight: a day is complete when none of them can be left.
+# A record may commit a little after midnight: a day is complete when no such transaction can be open.
 SETTLED = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """`success_rate` is a whole percentage of the runs that succeeded or failed, rounded down: 100 means every one."""
+    """`success_rate` is the percentage of succeeded among succeeded and failed runs, rounded down: 100 means all."""
 
     records: int
     runs: int
@@ -61,10 +61,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStats:
-    """`newest` are the runs recorded last. Late timers should have gone off LATE ago: a scheduler is missing or behind."""
+    """`newest` covers the newest runs. Late timers were due LATE ago: a scheduler is missing or behind."""
 
     totals: Totals
-    days: tuple[DayTotals, ...]  # oldest first; days without records are left out
+    days: tuple[DayTotals, ...]  # oldest first; days without records are missing
     jobs: Mapping[JobStatus, int]
     newest: RunTimings
     now: OpenRunCounts
@@ -83,7 +83,7 @@ class JobStats:
 @dataclass(frozen=True, slots=True)
 class RollUpStep:
     counted: int = 0
-    is_more: bool = False  # to do at once
+    is_more: bool = False  # continue at once
 
 
 async def job_stats(
@@ -92,7 +92,7 @@ async def job_stats(
     job_id: JobId,
     days: int = DAYS,
 ) -> JobStats:
-    """The last `days` UTC days, today included."""
+    """Return figures of the last `days` UTC days, today included."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         found = await statistics.list_days_of_job(tx, job_id, _since(tx.now, days))
@@ -102,7 +102,7 @@ async def job_stats(
 
 
 async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) -> WorkspaceStats:
-    """Of the whole workspace; for an agent, of its own jobs."""
+    """Return figures of the workspace; for an agent, of its own jobs."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await statistics.list_days_of_workspace(tx, _since(tx.now, days), scope.visible_owner)
         jobs = await statistics.count_jobs_by_status(tx, scope.visible_owner)
@@ -112,7 +112,7 @@ async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) ->
 
 
 async def roll_up(database: Database, limit: int = BATCH) -> RollUpStep:
-    """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
+    """Add up one batch of records in one transaction. Does nothing while another node does it."""
     async with database.tx(Role.ENGINE) as tx:
         reached = await scans.lock_position(tx, Scan.ROLL_UP)
         if reached is None:

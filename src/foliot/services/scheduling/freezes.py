@@ -2,6 +2,8 @@
 
 A freeze never edits a job. The tick decides planned times and loads the freezes in force. This module handles runs that exist already:
 unclaimed runs wait while the freeze is on and are released at its end.
+
+Why: docs/decisions/204-freezes.md
 """
 
 from __future__ import annotations

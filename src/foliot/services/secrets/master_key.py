@@ -1,4 +1,7 @@
-"""The master key of an installation: told from wrong ones by a canary, and replaced by a new one while all goes on."""
+"""The master key of an installation: a canary detects wrong keys, and rotation replaces the key while work continues.
+
+Why: docs/decisions/710-secret-encryption.md
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ from foliot.storage.tx import Database, Role, Tx
 log = logging.getLogger(__name__)
 
 CANARY = b"foliot canary"
-BATCH = 100  # secrets sealed anew by one transaction
-MOST_BATCHES = 10  # of one call; whoever asks, asks again
-MOST_TOLD = 100  # names of unreadable secrets in the log
+BATCH = 100  # secrets in one transaction
+MOST_BATCHES = 10  # seconds of one call; the caller repeats it
+MOST_TOLD = 100  # names in the log
 WRONG = "The master keys of this node do not open this installation's secrets: runs that use them fail, and no new ones are taken."
 GIVE_IT = (
     "Start with the FOLIOT_MASTER_KEY, or the master.key in the data directory, that sealed them. Where it is lost: "
@@ -41,13 +44,13 @@ GIVE_IT = (
 
 @dataclass(frozen=True, slots=True)
 class MasterKeyUsage:
-    """How the secrets of the whole installation stand with the keys that this node knows."""
+    """How many secrets the keys of this node can read."""
 
     present: str | None
     known: tuple[str, ...]
-    opens: bool  # whether these are keys of this installation
+    opens: bool  # the keys belong to this installation
     secrets: int
-    under_other_keys: int  # that are known: a rotation would seal them anew
+    under_other_keys: int  # of known older keys: a rotation seals them again
     unreadable: int
 
 
@@ -55,14 +58,14 @@ class MasterKeyUsage:
 class KeyRotation:
     present: str
     rotated: int  # by this call
-    left: int  # for the next one; those that cannot be opened by the key they name stay
+    left: int  # left for the next call; values that their key cannot open stay
     unreadable: int
 
 
 async def begin(database: Database, vault: Vault, *, makes: bool) -> MasterKeyUsage:
-    """At the start of a node: does encryption work, and are these the right keys? The first that comes becomes the installation's.
+    """At the start of a node: check that encryption works and that the keys are right. The first key becomes the installation's.
 
-    With `makes`, one is made where there is none. Wrong keys stop nothing but secrets: all else goes on, and it is told.
+    With `makes`, create a key when there is none. Wrong keys disable only secrets; the log says so.
     """
     vault.check()
     if makes or vault.present is not None:
@@ -71,7 +74,7 @@ async def begin(database: Database, vault: Vault, *, makes: bool) -> MasterKeyUs
 
 
 async def look(database: Database, vault: Vault) -> MasterKeyUsage:
-    """And tell in the log what cannot be read."""
+    """Log the secrets that cannot be read."""
     found = await standing(database, vault)
     if not found.opens:
         log.error("master_key.wrong", extra={"problem": WRONG, "advice": GIVE_IT, "known": found.known})
@@ -79,7 +82,7 @@ async def look(database: Database, vault: Vault) -> MasterKeyUsage:
         async with database.tx(Role.APP, system=True) as tx:
             named = await secrets.list_unreadable(tx, found.known, MOST_TOLD)
         told = [f"{slug}/{name}" for slug, name in named]
-        log.error("secrets.list_unreadable", extra={"count": found.unreadable, "names": told})
+        log.error("secrets.unreadable", extra={"count": found.unreadable, "names": told})
     return found
 
 
@@ -95,7 +98,7 @@ async def standing(database: Database, vault: Vault) -> MasterKeyUsage:
 
 
 def opens_canary(vault: Vault, state: Installation) -> bool:
-    """Whether this vault has the key of this installation; where there is none yet, any will do."""
+    """Return whether this vault has the installation's key. Before there is one, any key is right."""
     if state.canary is None or state.canary_key_id is None:
         return True
     try:
@@ -105,12 +108,12 @@ def opens_canary(vault: Vault, state: Installation) -> bool:
 
 
 async def check_key(database: Database, vault: Vault, by: Actor) -> None:
-    """Before anything is sealed: what is sealed by a wrong key is lost with it when the right one is put back.
+    """Check the key before sealing: a value sealed by a wrong key is lost when the right key returns.
 
-    The first secret of an installation makes its key, where the start did not.
+    The first secret creates the key when the start did not.
     """
     if isinstance(database, DryRunDatabase):
-        return  # whoever rehearses has asked `may_seal`, and makes no key
+        return  # a dry run has called `may_seal` and creates no key
     if not opens_canary(vault, await _take_up(database, vault, by)):
         raise Unavailable(WRONG, hint=GIVE_IT)
     if vault.present is None:
@@ -118,7 +121,7 @@ async def check_key(database: Database, vault: Vault, by: Actor) -> None:
 
 
 async def may_seal(database: Database, vault: Vault) -> Vault:
-    """The same, and nothing is made: where the first secret would make the first key, one to try with."""
+    """Check the key for a dry run, and create none: use a temporary key before the first secret."""
     async with database.tx(Role.APP, system=True) as tx:
         state = await installation.get(tx)
     if not opens_canary(vault, state):
@@ -132,10 +135,10 @@ async def may_seal(database: Database, vault: Vault) -> Vault:
 async def rotate(
     database: Database, vault: Vault, by: Actor, *, new_key: bool = False, accept_loss: bool = False
 ) -> KeyRotation:
-    """Seal with the present key what older ones have sealed, some at a time; with `new_key`, make another the present one first.
+    """Seal with the present key what older keys have sealed, in batches; `new_key` creates a new present key first.
 
-    It may stop anywhere and be asked for again. `accept_loss`: go on without the key that this installation had, whose secrets
-    then stay unreadable until each is set anew.
+    This may stop anywhere and be repeated. `accept_loss`: go on without the installation's old key; its secrets stay unreadable
+    until each gets a new value.
     """
     async with database.tx(Role.APP, system=True) as tx:
         if not opens_canary(vault, await installation.get(tx)) and not accept_loss:
@@ -167,7 +170,7 @@ async def rotate(
 async def try_rotation(
     database: Database, vault: Vault, *, new_key: bool = False, accept_loss: bool = False
 ) -> KeyRotation:
-    """What it would come to; `rotated` is all that would be sealed anew."""
+    """Return what a rotation would do; `rotated` counts the secrets it would seal again."""
     found = await standing(database, vault)
     if not found.opens and not accept_loss:
         raise Conflict(WRONG, hint=GIVE_IT)
@@ -193,18 +196,16 @@ def _sealed_anew(vault: Vault, boxes: list[SealedSecret]) -> dict[SecretId, byte
 
 
 async def _take_up(database: Database, vault: Vault, by: Actor) -> Installation:
-    """Where the installation has no key yet, ours is its own from here on."""
+    """Make this key the installation's when there is none."""
     async with database.tx(Role.APP, system=True) as tx:
         state = await installation.get(tx)
         if state.canary is not None:
             return state
-        await installation.lock(
-            tx
-        )  # of two nodes at once, one makes the key, and the other sees that it has another
+        await installation.lock(tx)  # of two nodes, one creates the key and the other finds it
         state = await installation.get(tx)
         if state.canary is None:
             if vault.present is None:
-                vault.renew()  # kept before the commit: a key that is kept and not used does no harm
+                vault.renew()  # stored before the commit: an unused key does no harm
             await _adopt(tx, vault, state, by)
         return await installation.get(tx)
 

@@ -1,4 +1,7 @@
-"""Jobs that name secrets: may they, when they are written; and with values in the places of names, when they run."""
+"""References from jobs and webhooks to secrets, checked when they are written.
+
+Why: docs/decisions/711-secret-resolution.md
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,15 @@ from foliot.storage.content import secrets
 from foliot.storage.tx import Tx
 from foliot.wire.shape import did_you_mean
 
-MOST_KNOWN = 1_000  # names among which to look for the one that was meant
+MOST_KNOWN = 1_000  # names to compare for a suggestion
 
 
 async def write_references(
     tx: Tx, job_id: JobId, definition: Definition, scope: Scope, before: Definition | None = None
 ) -> None:
-    """After the job itself. Refuses the names of secrets that are not there, or that were not given to the agent who writes.
+    """Check and store the secrets that a job names, after the job. Refuse unknown ones, and those not given to the agent.
 
-    A job that stays as it was is not asked about again: what became of its secrets shows when it runs. One that goes elsewhere with
-    them, to another type, host or queue, is.
+    An unchanged reference is not checked again, unless the job now sends it elsewhere: another type, host or queue.
     """
     if before is not None and _sends(before) == _sends(definition):
         return
@@ -34,7 +36,7 @@ async def write_references(
 
 
 async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scope) -> None:
-    """Refuses the names of secrets that are not there, or not for this agent. `root` is where the references count from."""
+    """Refuse names of secrets that do not exist or are not given to this agent. `root` prefixes the pointers."""
     there = await secrets.lock_names(tx, {each.name for each in found})
     agent = scope.visible_owner
     usable = {name for name, agents in there.items() if agent is None or agent in agents}
@@ -49,7 +51,7 @@ async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scop
 
 
 def _sends(definition: Definition) -> tuple[object, ...]:
-    """What goes out when it runs, and to whom."""
+    """The part of a definition that decides which values go where."""
     spec = definition.spec
     return definition.config, spec.type, spec.target, spec.queue
 

@@ -18,13 +18,13 @@ SecretConfig = Mapping[str, Any]
 
 class ResolvedConfig(NamedTuple):
     config: dict[str, Any]
-    masks: tuple[str, ...]  # the values in it, which may be shown nowhere
+    masks: tuple[str, ...]  # the values, to be masked everywhere
 
 
 async def resolve_secrets(
     database: Database, vault: Vault | None, workspace_id: WorkspaceId, configs: Sequence[SecretConfig]
 ) -> list[ResolvedConfig | RunError]:
-    """Each with the values of its secrets, or why that cannot be."""
+    """Return each config with the values of its secrets, or the error."""
     wanted = [names(config) for config in configs]
     async with database.tx(Role.APP, workspace_id) as tx:
         boxes = await secrets.load_sealed(tx, frozenset().union(*wanted))

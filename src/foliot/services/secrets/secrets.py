@@ -1,4 +1,4 @@
-"""Secrets of a workspace: made, given a new value, given to agents, deleted. Their values go in and never come out here."""
+"""Secrets of a workspace: create, replace, give to agents, delete. Values go in and never come out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
 
-NAMED = 5  # jobs told in a refusal
+NAMED = 5  # names in a refusal
 
 
 async def create(
@@ -53,7 +53,7 @@ async def replace(
     secret_id: SecretId,
     value: str,
 ) -> None:
-    """A new version takes the place of the last, which is gone. Attempts that begin from here on get it."""
+    """Replace the value. Attempts that start from now on get the new one."""
     plain = _bytes(value)
     await check_key(database, vault, scope.actor)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -73,7 +73,7 @@ async def give(
     secret_id: SecretId,
     agents: Sequence[PrincipalId],
 ) -> None:
-    """These agents, and no others, may name it in the jobs that they write from here on."""
+    """Let these agents, and no others, name the secret in jobs they write from now on."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _in_hand(tx, secret_id, scope.expected_revision)
         given = await _known(tx, agents)
@@ -91,10 +91,10 @@ async def delete(
     *,
     force: bool = False,
 ) -> None:
-    """Refused while jobs or webhooks name it; by `force` it goes, and these fail until there is one of that name again."""
+    """Delete the secret. Refused while jobs or webhooks name it, unless `force`: they then fail until the name exists again."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _in_hand(tx, secret_id, scope.expected_revision)
-        # Under its lock nobody begins to name it.
+        # Under this lock no job can start to name it.
         named_by = [name for _, name in await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.list_rooms_by_secret(tx, found.name, NAMED + 1)
         if named_by and not force:
@@ -158,14 +158,14 @@ async def _in_hand(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretR
 
 
 async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
-    """After the insert, whose foreign key has waited for whoever archives the workspace and destroys its secrets."""
+    """Refuse in an archived workspace. The insert's foreign key has waited for a concurrent archiving."""
     home = await workspaces.get(tx, workspace_id)
     if home is None or home.archived_at is not None:
         raise Conflict("This workspace is archived.", hint="Make a new one.")
 
 
 async def _check_room(tx: Tx, quotas: Quotas) -> None:
-    """After the insert. Those who make secrets of one workspace go one after the other from here on, so that two cannot share the last place."""
+    """Check the quota after the insert, under a lock, so that two writers cannot take the last place."""
     if quotas.secrets is not None:
         await workspaces.lock_quota(tx)
         check_secrets(quotas, await secrets.count(tx))
@@ -190,7 +190,7 @@ def _bytes(value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError:
-        # Its own message would quote a piece of the value.
+        # The original message would quote part of the value.
         raise Invalid(
             "This is not text in Unicode.", pointer="/value", hint="Keep binary ones as base64."
         ) from None
@@ -201,7 +201,7 @@ def _in_use(name: str, users: list[str]) -> Conflict:
     more = " and others" if len(users) > NAMED else ""
     return Conflict(
         f'The secret "{name}" is used by {shown}{more}.',
-        hint="With force=true it is deleted all the same; runs of these jobs and webhooks of these rooms then fail until there is one of that name again.",
+        hint="force=true deletes it anyway; these jobs and webhooks then fail until a secret with that name exists.",
     )
 
 

@@ -1,8 +1,7 @@
-"""The vault: what the master keys seal and open, and nothing else can.
+"""The vault: seals and opens values with the master keys.
 
-A master key is 32 random bytes; its id is made from it, so that the two cannot be taken apart. The first of those known is the
-present one, which seals; the others only open what they have sealed. What is sealed is bound to a purpose, such as "version 3 of
-that secret of that workspace", and opens for that purpose alone.
+A master key is 32 random bytes, and its id is derived from it. The first known key seals; the others only open what they
+sealed. A sealed value is bound to a purpose, such as "version 3 of that secret of that workspace", and opens only for it.
 
 Why: docs/decisions/710-secret-encryption.md
 """
@@ -30,7 +29,7 @@ log = logging.getLogger(__name__)
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
-FEWEST_DISTINCT = 12  # bytes of a key; of 32 random ones, hardly ever fewer than 24 are distinct
+FEWEST_DISTINCT = 12  # distinct bytes of a key; 32 random bytes hardly ever have fewer than 24
 MAKE_ONE = "Make one with `openssl rand -base64 32`."
 _HEX = re.compile(r"[0-9A-Fa-f]{64}")
 
@@ -59,32 +58,32 @@ class SealedValue(NamedTuple):
 
 
 def purpose(workspace_id: WorkspaceId, secret_id: SecretId, version: int) -> bytes:
-    """What the value of a secret is sealed for: put elsewhere, or back in the place of a newer one, it does not open."""
+    """Return the purpose of a secret's value: moved elsewhere, or restored over a newer version, it does not open."""
     return b"foliot secret\0" + workspace_id.bytes + secret_id.bytes + version.to_bytes(8, "big")
 
 
 class UnreadableError(Exception):
-    """No key that is known here opens it, or somebody has touched it."""
+    """No known key opens the value, or the value was changed."""
 
     def __init__(self, key_id: str, *, is_known: bool) -> None:
         super().__init__(key_id)
         self.key_id = key_id
-        self.is_known = is_known  # then what was sealed is not what is there
+        self.is_known = is_known  # otherwise the sealed value is another
 
 
 class KeySource(Protocol):
-    """Where this process has its master keys from."""
+    """The source of this process's master keys."""
 
     def read(self) -> Sequence[MasterKey]:
-        """As they are now, the present one first."""
+        """Return the keys, the present one first."""
         ...
 
     def may_add(self) -> None:
-        """Refuses where `add` would."""
+        """Refuse when `add` would."""
         ...
 
     def add(self, key: MasterKey) -> None:
-        """Keep a new one as the present one, durably."""
+        """Store a new present key durably."""
         ...
 
 
@@ -99,7 +98,7 @@ class Vault:
 
     @property
     def present(self) -> str | None:
-        """The id of the key that seals; None where none is known."""
+        """The id of the sealing key; None without a key."""
         return self._keys[0].id if self._keys else None
 
     @property
@@ -107,7 +106,7 @@ class Vault:
         return tuple(key.id for key in self._keys)
 
     def knows(self, key_id: str) -> bool:
-        """Where it does not, it looks again: another process may have added it."""
+        """Open the value. Read the keys again when none fits: another process may have added one."""
         if key_id in self.known:
             return True
         try:
@@ -120,11 +119,11 @@ class Vault:
         self._keys = tuple(self._source.read())
 
     def may_renew(self) -> None:
-        """Refuses where `renew` would."""
+        """Refuse when `renew` would."""
         self._source.may_add()
 
     def renew(self) -> str:
-        """Make another key the present one. Answers with its id."""
+        """Create a new present key and return its id."""
         key = MasterKey.new()
         self._source.add(key)
         self.read_again()
@@ -146,13 +145,13 @@ class Vault:
             raise UnreadableError(sealed.key_id, is_known=True) from None
 
     def keyed(self, digest: bytes) -> bytes:
-        """A digest that nobody can try guesses against who has the database alone."""
+        """A keyed digest: without the key, the database alone allows no guessing."""
         if not self._keys:
             raise no_key()
         return hmac.digest(self._keys[0].raw, b"foliot digest\0" + digest, "sha256")
 
     def check(self) -> None:
-        """Whether sealing and opening work at all in this process. Raises Unavailable."""
+        """Check that encryption works in this process. Raise Unavailable."""
         if not self._keys:
             return
         plain = secrets.token_bytes(64)
@@ -173,7 +172,7 @@ class Vault:
 
 
 class FixedKeys:
-    """Keys that this process was given and keeps in memory alone."""
+    """Keys that were passed to this process and live in memory only."""
 
     def __init__(self, keys: Sequence[MasterKey] = ()) -> None:
         self._keys = list(keys)
@@ -192,7 +191,7 @@ class FixedKeys:
 
 
 def read_keys(text: str, where: str) -> list[MasterKey]:
-    """Keys divided by blanks, lines or commas, the present one first; what follows a # is for people."""
+    """Read keys separated by blanks, lines or commas, the present one first; # starts a comment."""
     words = re.sub(r"#.*", "", text).replace(",", " ").split()
     if not words:
         raise Invalid(f"{where} holds no master key.", hint=MAKE_ONE)

@@ -1,4 +1,4 @@
-"""Handing over: what a bridge to another queue engine tells and asks while it holds the lease of a run."""
+"""Bridges to other queue engines: store external ids, and look up workspace slugs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foliot.storage.tx import Database, Role
 
 
 class HandedOver(NamedTuple):
-    """A run under its fence, and what the engine calls it."""
+    """A run with its fence, and its id in the other engine."""
 
     run_id: RunId
     fence: int
@@ -20,12 +20,12 @@ class HandedOver(NamedTuple):
 
 
 async def handed_over(database: Database, handed: Sequence[HandedOver]) -> None:
-    """For people to see. What a crash of the server takes of it, the bridge's own notes still have."""
+    """Store external ids for display. After a crash of the server the bridge still has its own record."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         await run_queue.set_external_ids(tx, handed)
 
 
 async def slugs(database: Database, workspace_ids: Collection[WorkspaceId]) -> dict[WorkspaceId, str]:
-    """What queues are named after. A workspace keeps its slug for life."""
+    """Return slugs, which name queues. The slug of a workspace never changes."""
     async with database.tx(Role.ENGINE) as tx:
         return await workspaces.load_slugs(tx, workspace_ids)

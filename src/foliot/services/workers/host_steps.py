@@ -1,4 +1,4 @@
-"""Where runs must go: whether such a host or server is there, and which host it means now.
+"""Targets of runs: check that a host or server exists, and find its host.
 
 Why: docs/decisions/320-hosts-and-targets.md
 """
@@ -13,7 +13,7 @@ from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
@@ -22,7 +22,7 @@ NAMED = 5
 
 
 async def check_target(tx: Tx, workspace_id: WorkspaceId, target: Target | None) -> None:
-    """Refuses a name that nobody has: a slip would leave every run waiting."""
+    """Refuse an unknown name: every run would wait."""
     if target is None or await hosts.resolve(tx, workspace_id, target) is not None:
         return
     there = await hosts.list_names(tx, workspace_id, target.kind)
@@ -32,7 +32,7 @@ async def check_target(tx: Tx, workspace_id: WorkspaceId, target: Target | None)
 
 
 async def why_away(tx: Tx, workspace_id: WorkspaceId, target: Target, job: Job) -> str | None:
-    """Why nothing can run there now; None where its host is online."""
+    """Say why nothing can run there now; None when the host is online."""
     host = await hosts.resolve(tx, workspace_id, target)
     if host is not None and host.sighting.status(tx.now) is HostStatus.ONLINE:
         return None
@@ -48,12 +48,12 @@ def _hint(target: Target, there: list[str]) -> str:
         return f"There are {', '.join(there[:NAMED])}{more}."
     if target.kind is TargetKind.HOST:
         return "A host is there once `foliot host` has started on it."
-    return "A server is there once a host has registered it, or somebody added it to one."
+    return "A server is there once a host has registered it, or a member added it to one."
 
 
 async def check_host_quota(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
-    """After they are inserted and count; `quotas` of what has not grown are to be left out. Who makes some waits for the others who do,
-    so that two cannot share the last place.
+    """Check the quotas after the insert, only of what has grown. A lock makes writers wait for each other, so that two cannot
+    take the last place.
     """
     if quotas.hosts is None and quotas.servers is None:
         return

@@ -1,4 +1,4 @@
-"""Hosts and their server instances, as people see and change them. A host comes by itself, by registering."""
+"""Hosts and their server instances. A host appears when it registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
-from foliot.domain.target import TargetKind
+from foliot.domain.run import TargetKind
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.workers.host_steps import check_host_quota
@@ -36,8 +36,8 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-NAMED = 5  # jobs told in a refusal
-SHOWN = 50  # jobs on the page of a host
+NAMED = 5  # names in a refusal
+SHOWN = 50  # jobs shown with a host
 FORGOTTEN_AT_ONCE = 100
 JANITOR = Actor("engine")
 
@@ -46,10 +46,8 @@ JANITOR = Actor("engine")
 class Host:
     row: HostRow
     instances: Sequence[InstanceRow]
-    seen_from: datetime  # the moment it was looked at
-    bound: Sequence[tuple[JobId, str]] | None = (
-        None  # jobs that must run there; None where they were not looked up
-    )
+    seen_from: datetime  # when it was read
+    bound: Sequence[tuple[JobId, str]] | None = None  # bound jobs; None when not loaded
 
     @property
     def status(self) -> HostStatus:
@@ -67,7 +65,7 @@ async def page(
 
 
 async def get(database: Database, scope: Scope, host_id: HostId) -> Host:
-    """With the jobs that must run there; those of `visible_owner` alone, where nobody else's are there for who asks."""
+    """Return the host with the jobs bound to it, as far as the caller may see them."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _shown(tx, host_id)
         bound = await _bound(tx, scope.workspace_id, host.row, host.instances, SHOWN, scope.visible_owner)
@@ -80,7 +78,7 @@ async def change(
     host_id: HostId,
     changes: Mapping[str, Any],
 ) -> Host:
-    """Labels and how much it takes on at once. What runs already runs on; the next claim keeps to it."""
+    """Change labels and capacity. Runs under way continue; the next claim keeps to the new capacity."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await _locked(tx, host_id)
         _check_revision(before, scope.expected_revision)
@@ -99,7 +97,7 @@ async def delete(
     *,
     force: bool = False,
 ) -> None:
-    """With its instances. Refused while it is online, and while jobs must run there unless `force` leaves them to wait."""
+    """Delete the host with its instances. Refused while it is online, and while jobs are bound to it unless `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
         _check_revision(host, scope.expected_revision)
@@ -115,8 +113,8 @@ async def delete(
 
 
 async def forget_unseen(database: Database, silent_for: timedelta, most: int = FORGOTTEN_AT_ONCE) -> int:
-    """Hosts that nobody has heard of for so long, with their instances. One that jobs are bound to stays, however long it is away:
-    the reason that their runs give would be gone with it. Answers with how many went.
+    """Delete hosts that were not seen for so long, with their instances. A host with bound jobs stays: it explains why their
+    runs wait. Return how many went.
     """
     forgotten = 0
     async with database.tx(Role.ENGINE) as tx:
@@ -126,7 +124,7 @@ async def forget_unseen(database: Database, silent_for: timedelta, most: int = F
         async with database.tx(Role.APP, workspace_id) as tx:
             host = await hosts.lock(tx, host_id)
             if host is None or host.sighting.last_seen_at >= before:
-                continue  # it came back, or somebody was faster
+                continue  # it came back, or another node deleted it
             instances = await hosts.list_instances(tx, [host_id])
             if await _bound(tx, workspace_id, host, instances):
                 continue
@@ -167,7 +165,7 @@ async def change_instance(
     labels: Mapping[str, str] | None = None,
     to: HostId | None = None,
 ) -> InstanceRow:
-    """Runs that wait for it go where it goes; one that is under way stays where it is."""
+    """Change labels or move the instance. Waiting runs follow it; a run under way stays."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         for each in sorted({host_id, to or host_id}):
             if await hosts.lock(tx, each) is None:
@@ -215,7 +213,7 @@ async def _bound(
     most: int = NAMED + 1,
     owner: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:
-    """Jobs that must run there; some of them, where there are many."""
+    """List some of the jobs that are bound there."""
     bound = await hosts.list_bound_jobs(tx, workspace_id, TargetKind.HOST, [host.name], most, owner)
     names = [each.name for each in instances]
     return bound + await hosts.list_bound_jobs(tx, workspace_id, TargetKind.SERVER, names, most, owner)

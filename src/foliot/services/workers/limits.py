@@ -1,8 +1,4 @@
-"""Caps on how many runs are under way at once: of a workspace as a whole, and of each concurrency key.
-
-A claim takes permits and a lease that goes gives them back, both under the locks of the limit rows. A run over a cap stands in
-`waiting` until a permit comes free. A workspace without caps pays one index probe. Types that are switched off are held at the same
-door, whatever made their runs ready.
+"""Limits on concurrent runs: of a workspace, and of each concurrency key.
 
 Why: docs/decisions/209-limits-and-disabled-types.md
 """
@@ -28,7 +24,7 @@ LONGEST_KEY = 200
 
 
 async def set_limit(database: Database, scope: Scope, key: str, cap: int | None) -> None:
-    """The most runs of this workspace (empty key) or with this concurrency key at once; None takes the cap away."""
+    """Set the limit of the workspace (empty key) or of a concurrency key; None removes it."""
     if cap is not None and not 1 <= cap <= MOST:
         raise Invalid(
             f"A limit is between 1 and {MOST:,}.", pointer="/cap", hint="None takes the limit away."
@@ -45,7 +41,7 @@ async def set_limit(database: Database, scope: Scope, key: str, cap: int | None)
         was = None if before is None else {"cap": before.cap}
         entry = AuditEntry(action, "limit", key or "workspace", scope.actor, before=was, after={"cap": cap})
         await audit.append(tx, tx.new_id(), entry)
-    # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
+    # A second transaction: claims that did not know the limit have ended when it counts their leases.
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await limits.lock(tx, [Permit(scope.workspace_id, key)])
         await _recount(tx, list(found.values()))
@@ -53,7 +49,7 @@ async def set_limit(database: Database, scope: Scope, key: str, cap: int | None)
 
 
 async def take_away(database: Database, scope: Scope, key: str) -> None:
-    """As `set_limit` with None, and refused where there is none."""
+    """Remove the limit. Refused when there is none."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await limits.get(tx, key) is None:
             raise _no_such()
@@ -61,7 +57,7 @@ async def take_away(database: Database, scope: Scope, key: str) -> None:
 
 
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:
-    """That of the workspace first, then by key."""
+    """List limits: the workspace first, then by key."""
     async with database.tx(Role.APP, workspace_id) as tx:
         return await limits.list_limits(tx, workspace_id)
 
@@ -75,9 +71,9 @@ async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
 
 
 async def recount(database: Database, limit: int = BATCH) -> int:
-    """Set every count to the leases there are and let those in line move up; answers with how many counts were wrong.
+    """Set every count to the number of leases and promote waiting runs. Return how many counts were wrong.
 
-    For the sweeper: what went wrong by a crash, a purge or a cap set in mid-run is right again after it.
+    The sweeper calls this to repair counts after a crash, a purge or a limit set during runs.
     """
     wrong = 0
     after: LimitName | None = None

@@ -1,7 +1,7 @@
-"""Workers that speak HTTP: hosts, and workers elsewhere that serve the queues of one workspace.
+"""Workers that use HTTP: on hosts, or elsewhere for the queues of one workspace.
 
-Each belongs to the principal whose key registered it. To anybody else it is not there, and it sees no run but those leased to it:
-what it claims and reports goes through row-level security like everything that people ask for.
+Each belongs to the principal whose key registered it; for others it does not exist, and it sees only runs leased to it. Its
+claims and reports pass row-level security like all requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foliot.domain.outcomes import (
     Succeeded,
     TimedOut,
 )
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
@@ -42,11 +42,11 @@ from foliot.storage.workers.workers import HeldLease, RemoteWorker
 
 log = logging.getLogger(__name__)
 
-UNHEARD = timedelta(seconds=15)  # after a claim its answer has come, or never will
+UNHEARD = timedelta(seconds=15)  # seconds after which the answer to a claim has arrived or is lost
 
 
 class RemoteReport(NamedTuple):
-    """What a worker says of one attempt. Whose run it is, the lease knows."""
+    """The report of one attempt. The lease identifies the job."""
 
     run_id: RunId
     fence: int
@@ -56,7 +56,7 @@ class RemoteReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What was claimed; and where that is nothing, how long until the next of what is meant for this host may start."""
+    """Claimed runs; when there are none, the time until the next run for this host may start."""
 
     work: Sequence[Work] = ()
     next_in: timedelta | None = None
@@ -71,7 +71,7 @@ async def beat(
     draining: bool = False,
     lease: timedelta = LEASE,
 ) -> HeartbeatReply:
-    """`working_on` is all it knows of, what it has still to report included: the rest of what it holds goes to others."""
+    """Record a heartbeat. `working_on` has all runs the worker knows, unreported ones included; its other leases are released."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         found = await _found(tx, speaker, worker_id)
         if found is None or not await workers.record_heartbeat(
@@ -96,7 +96,7 @@ async def stops(
     working_on: Collection[tuple[RunId, int]],
     stopping: Collection[tuple[RunId, int]],
 ) -> HeartbeatReply:
-    """What is to be stopped, beside what it has been told of; a heartbeat in all but the renewal."""
+    """List runs to stop that the worker has not been told of, without renewing the lease."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             raise gone()
@@ -116,14 +116,14 @@ async def claim(
     permits: int,
     vault: Vault | None = None,
 ) -> Offer:
-    """With the values of the secrets that its jobs name, which `vault` opens: the worker has no key to them."""
+    """Claim runs, with the values of their secrets: the worker has no key for them."""
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
     if found is None:
         raise gone()
     claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
     taken = await _claimed(database, claimer, found, vault)
-    for each in taken.orphans:  # its lease is swept at its deadline
+    for each in taken.orphans:  # the sweeper ends the lease at its deadline
         log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
     if taken.work or found.host_id is None:
         return Offer(taken.work)
@@ -135,9 +135,9 @@ async def claim(
 async def report(
     database: Database, speaker: WorkerPrincipal, worker_id: WorkerId, told: Sequence[RemoteReport]
 ) -> frozenset[RunId]:
-    """Settle what it says, as far as the leases are its own; the runs of the others are somebody else's by now.
+    """Settle reports of leases that are this worker's.
 
-    What is refused stands in the audit. A report that was taken before is taken again, and changes nothing.
+    Refused reports go to the audit. A repeated report is accepted and changes nothing.
     """
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         found = await _found(tx, speaker, worker_id)
@@ -153,7 +153,7 @@ async def report(
             tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
-        # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
+        # Unknown runs are not recorded: made-up ids must not fill the audit.
         for run_id in await run_records.list_known(tx, refused) if refused else ():
             await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
@@ -166,7 +166,7 @@ async def write(
     chunks: Sequence[LogChunk],
     how_far: Mapping[tuple[RunId, int], Progress] | None = None,
 ) -> int:
-    """Lines of runs that it has, and how far they are. What others say of them is dropped; answers with how many chunks were its own."""
+    """Store log lines and progress of this worker's runs. Return how many chunks were accepted."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             return 0
@@ -187,7 +187,7 @@ async def keep(
     most_bytes: int,
     room: int | None = None,
 ) -> None:
-    """A file of a run that it has."""
+    """Store an artifact of a run of this worker."""
     async with database.tx(Role.ENGINE) as tx:
         if await _found(tx, speaker, given.worker_id) is None:
             raise gone()
@@ -202,7 +202,7 @@ def gone() -> WorkerGone:
 
 
 async def leave(database: Database, speaker: WorkerPrincipal, worker_id: WorkerId) -> None:
-    """In good order: what it still holds goes back to be done by others, and nothing is spent."""
+    """Unregister: release its runs to other workers without using up an attempt."""
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         found = await _found(tx, speaker, worker_id)
         if found is None:
@@ -239,7 +239,7 @@ async def _claimed(
 
 
 def _word(outcome: Outcome) -> str | None:
-    """How the ledger tells of such an end; None for what leaves no trace of its own."""
+    """The status word for this outcome in the run history; None when it leaves none."""
     match outcome:
         case Succeeded():
             return "succeeded"

@@ -1,6 +1,8 @@
-"""Workers and hosts that come over HTTP: who they are, what is on them, what they know. What they do then is in `remote.py`.
+"""Register workers and hosts that connect over HTTP. `remote.py` has what they do then.
 
-Each belongs to the principal whose key registered it first; keys of others cannot speak for it.
+Each belongs to the principal whose key registered it first; other keys cannot act for it.
+
+Why: docs/decisions/321-remote-workers-trust.md
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from foliot.storage.workers import hosts, workers
 from foliot.storage.workers.hosts import HostRegistration
 from foliot.storage.workers.workers import ANY_QUEUE, WorkerRow
 
-MOST_NAMES = 20_000  # of workers of one workspace, gone ones included
-MOST_TYPES = 500  # that a workspace's own workers have told of; the oldest make room
+MOST_NAMES = 20_000  # worker names of one workspace, gone ones included
+MOST_TYPES = 500  # types described by one workspace's workers; the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPrincipal:
-    """Whose key it is, and where."""
+    """The principal of a worker's key, and its workspace."""
 
     workspace_id: WorkspaceId
     principal_id: PrincipalId
@@ -38,7 +40,7 @@ class WorkerPrincipal:
 
 @dataclass(frozen=True, slots=True)
 class HostIntroduction:
-    """A host introduces itself, with the server instances that it has."""
+    """A host with its server instances."""
 
     name: str
     labels: Mapping[str, str] | None = None
@@ -47,7 +49,7 @@ class HostIntroduction:
 
 @dataclass(frozen=True, slots=True)
 class RemoteWorkerHello:
-    """A worker introduces itself. One with a host serves no queue."""
+    """A worker to register. A worker of a host serves no queue."""
 
     name: str
     types: Sequence[str]
@@ -68,7 +70,7 @@ class RegisteredWorker:
 async def register(
     database: Database, speaker: WorkerPrincipal, hello: RemoteWorkerHello, *, lease: timedelta = LEASE
 ) -> RegisteredWorker:
-    """A fresh id each time, as for every worker; a host keeps its name. What it tells of its types counts in its workspace alone."""
+    """Register the worker under a new id; its host keeps its name. Type descriptions count only in its workspace."""
     for place, each in enumerate(hello.described):
         if (problem := schemas.problem_of(each.config_schema)) is not None:
             pointer = f"/described/{place}/config_schema"
@@ -109,7 +111,7 @@ async def _register_host(
     found = await hosts.register(tx, speaker.workspace_id, registering, tx.now + lease)
     if found is None:
         raise Conflict(
-            f'There is a host "{told.name}" already, and it was registered with a key of somebody else.',
+            f'There is a host "{told.name}" already, and it was registered with the key of another member.',
             hint="Choose another name, use a key of the same member, or delete that host first.",
         )
     host_id, is_new = found
@@ -119,10 +121,10 @@ async def _register_host(
     held = await hosts.find_held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
     if held is not None:
         raise Conflict(
-            f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
+            f'The server "{held[0]}" is on the host "{held[1]}", which is online with the key of another member.',
             hint="Move it there by `foliot hosts move-server`, or stop that host first.",
         )
-    # In one order: two hosts that take over from each other must not wait in a ring.
+    # In one order: two hosts that take over from each other must not deadlock.
     for name in sorted(set(told.instances)):
         put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
         if put is not None:

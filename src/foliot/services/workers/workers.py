@@ -1,4 +1,4 @@
-"""Workers come, beat and go. One that was silent for too long has lost its runs and must come again under a new id."""
+"""Register workers and record heartbeats. A worker that was silent too long has lost its runs and must register again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers
 from foliot.storage.workers.workers import HeldLease, WorkerRow
 
-LEASE = timedelta(seconds=30)  # how long a worker may be silent
+LEASE = timedelta(seconds=30)  # the longest silence of a worker
 BEATS_PER_LEASE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """What a heartbeat learns: whether this worker still counts, which of its runs are to be cancelled, which were taken from it."""
+    """The answer to a heartbeat: whether the worker is alive, and which of its runs are cancelled or were taken."""
 
     is_alive: bool
     cancels: Sequence[tuple[RunId, int]] = field(default_factory=list)  # with the fence
@@ -38,7 +38,7 @@ async def register(
     lease: timedelta = LEASE,
     described: Sequence[JobTypeDescription] = (),
 ) -> WorkerId:
-    """A fresh id each time: a name would let a restarted worker pass for its dead self."""
+    """Register under a new id: a restarted worker must not pass for its predecessor."""
     row = WorkerRow(name, queues, types, capacity, __version__, workspace_id)
     async with database.tx(Role.ENGINE) as tx:
         worker_id = WorkerId(tx.new_id())
@@ -56,7 +56,7 @@ async def beat(
     working_on: Collection[tuple[RunId, int]] = (),
     lease: timedelta = LEASE,
 ) -> HeartbeatReply:
-    """`working_on` are runs whose claim was answered before this was asked: one that has no lease by now is its worker's no more."""
+    """Record a heartbeat. A run in `working_on` without a lease is no longer this worker's."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         alive_until, running_count = tx.now + lease, len(working_on)
         if not await workers.record_heartbeat(
@@ -70,7 +70,7 @@ async def beat(
 
 
 async def leave(database: Database, worker_id: WorkerId) -> None:
-    """What it still holds is abandoned with this, and found by the next sweep."""
+    """Unregister. The next sweep finds the leases it still holds."""
     async with database.tx(Role.ENGINE) as tx:
         await workers.leave(tx, worker_id)
 

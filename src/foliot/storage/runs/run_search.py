@@ -2,6 +2,8 @@
 
 Runs of a job are ordered by planned time, runs of a workspace by creation; both are index scans. A query that matches few rows
 scans a bounded part of the index and returns where to continue, so a page may be short and still have a next one.
+
+Why: docs/decisions/503-run-search.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""/jobs/bulk and /jobs/batch-delete: one thing done to many jobs."""
+"""/jobs/bulk and /jobs/batch-delete: one action on many jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, require_permission
 from foliot.services.jobs import bulk
-from foliot.web.api.params import Db, Tell, reading
+from foliot.web.api.params import Announcer, Db, read_job_filter
 from foliot.web.auth import Editor, Operator
 from foliot.web.routes import CONFLICT, WITH_BODY, api_router
 from foliot.wire.bulk import BatchDeleteIn, BulkIn, BulkOut, BulkResult, Targeted
@@ -21,7 +21,7 @@ _STARTING = frozenset((JobAction.RESUME, JobAction.ENABLE, JobAction.RUN))
 
 
 @routes.post("/jobs/bulk", responses=REFUSALS)
-async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Tell) -> BulkOut:
+async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Announcer) -> BulkOut:
     """Pause, resume, disable, enable, archive, run, tag or untag many jobs, named by their ids or found by a filter.
 
     By filter it needs `expected_count`, so that nothing is done to jobs you have not seen. In one call at most 10,000, and as many as ten
@@ -49,7 +49,7 @@ async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Tell) -> Bu
 
 
 @routes.post("/jobs/batch-delete", responses=REFUSALS)
-async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db, tell: Tell) -> BulkOut:
+async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db, tell: Announcer) -> BulkOut:
     """Archive many jobs, or remove them with their history (`purge`: administrators)."""
     if asked.purge:
         require_permission(caller, Permission.ADMIN)
@@ -62,7 +62,7 @@ async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db, tell: Tell) 
 
 async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.BulkOrder) -> BulkOut:
     ids = None if asked.ids is None else tuple(JobId(each) for each in asked.ids)
-    query = Query() if asked.q is None else reading(asked.q, caller)
+    query = Query() if asked.q is None else read_job_filter(asked.q, caller)
     done = await bulk.act(
         db,
         caller.scope,

@@ -16,9 +16,9 @@ from foliot.services.jobs import calendars
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedEditor, Viewer
-from foliot.web.mapping.calendars import calendar_of, calendar_out, changes_of
+from foliot.web.mapping.calendars import calendar_changes_from, calendar_from, calendar_out
 from foliot.web.mapping.dry_run import calendar_preview_out
-from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.preconditions import IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.dry_run import CalendarDryRunOut
@@ -42,7 +42,7 @@ CalendarVerb = Callable[[Database, int | None], Awaitable[CalendarId]]
 async def create_calendar(
     calendar: CalendarIn, caller: SharedEditor, write: Writing
 ) -> CalendarOut | CalendarDryRunOut:
-    new = calendar_of(calendar, caller.workspace.default_timezone)
+    new = calendar_from(calendar, caller.workspace.default_timezone)
 
     async def verb(db: Database, _most: int | None) -> CalendarId:
         return await calendars.create(db, caller.scope, new)
@@ -84,7 +84,7 @@ async def replace_calendar(
     if_match: IfMatch = None,
 ) -> CalendarOut | CalendarDryRunOut:
     """Replace the calendar; the jobs that use it are planned again at once."""
-    new = calendar_of(calendar, caller.workspace.default_timezone)
+    new = calendar_from(calendar, caller.workspace.default_timezone)
     scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
 
     async def verb(db: Database, most: int | None) -> CalendarId:
@@ -105,7 +105,7 @@ async def change_calendar(
 ) -> CalendarOut | CalendarDryRunOut:
     """Change the fields that are named; `rules` is one field."""
     scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
-    changes = changes_of(change)
+    changes = calendar_changes_from(change)
 
     async def verb(db: Database, most: int | None) -> CalendarId:
         await calendars.change(db, scope, calendar_id, changes, most=most)
@@ -180,4 +180,4 @@ async def _seen(db: Database, caller: Caller, calendar_id: CalendarId, if_match:
     """Return the revision that If-Match names; the verb checks it again under its lock."""
     if if_match is None:
         return None
-    return seen_revision(if_match, (await calendars.get(db, caller.workspace_id, calendar_id)).revision)
+    return read_if_match(if_match, (await calendars.get(db, caller.workspace_id, calendar_id)).revision)

@@ -1,4 +1,4 @@
-"""/events: what happens in the workspace, as it happens, by server-sent events."""
+"""/events: live events of the workspace, by server-sent events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foliot.services.messaging.events import EventFilter, EventRow, Subscription
 from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
-from foliot.web.sse import EventStream, Line, frame, heartbeat, streamed
+from foliot.web.sse import EventStream, StreamConnection, frame, heartbeat, stream_response
 from foliot.wire.audit import EventOut
 from foliot.wire.instants import Id
 
@@ -42,7 +42,7 @@ MISSED = '{"reason": "What happened between your last event and now is not kept;
     "/events",
     status_code=200,
     response_class=EventStream,
-    responses=streamed(
+    responses=stream_response(
         "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed."
     ),
 )
@@ -63,16 +63,20 @@ async def stream_events(
         str | None, Header(max_length=64, json_schema_extra={"pattern": r"^[0-9]{1,19}-[0-9]{1,19}$"})
     ] = None,
 ) -> EventStream:
-    """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
+    """Stream events from now on, or after Last-Event-ID: in one order, each once. Events are kept for an hour."""
     wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.visible_owner)
-    line = Line(request, caller)
+    line = StreamConnection(request, caller)
     last = None if last_event_id is None else events.read_event_id(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)
     return EventStream(line.carry(_frames(line, db, caller.workspace_id, listening, wanted)))
 
 
 async def _frames(
-    line: Line, db: Database, workspace_id: WorkspaceId, listening: Subscription, wanted: EventFilter
+    line: StreamConnection,
+    db: Database,
+    workspace_id: WorkspaceId,
+    listening: Subscription,
+    wanted: EventFilter,
 ) -> AsyncGenerator[str, None]:
     place, renewed_at = listening.place, monotonic()
     yield "retry: 2000\n" + heartbeat(events.write_event_id(place))

@@ -14,7 +14,7 @@ from foliot.services.scheduling import freeze_search, freezes
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedOperator, Viewer
-from foliot.web.mapping.calendars import freeze_of, freeze_out, freeze_preview_out
+from foliot.web.mapping.calendars import freeze_from, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
@@ -39,7 +39,7 @@ async def turn_freeze_on(
     if write.dry_run:
         write.response.status_code = 200
         return await preview_freeze(freeze, caller, db)
-    freeze_id = await freezes.turn_on(db, caller.scope, freeze_of(freeze))
+    freeze_id = await freezes.turn_on(db, caller.scope, freeze_from(freeze))
     write.announce(Hint.CANCELS)
     write.set_location(f"freezes/{freeze_id}")
     seen = await freeze_search.one(db, caller.scope, freeze_id)
@@ -48,19 +48,19 @@ async def turn_freeze_on(
 
 @routes.post("/freezes/preview", responses=WITH_BODY)
 async def preview_freeze(freeze: FreezeIn, caller: SharedOperator, db: Db) -> FreezePreviewOut:
-    """What such a freeze would hold. Nothing is kept."""
-    return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_of(freeze)))
+    """Preview a freeze: count what it would hold. Nothing is stored."""
+    return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_from(freeze)))
 
 
 @routes.get("/freezes")
 async def list_freezes(
     caller: Viewer,
     db: Db,
-    ended: Annotated[bool, Query(description="Also those that are over.")] = False,
+    ended: Annotated[bool, Query(description="Also freezes that have ended.")] = False,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[FreezeOut]:
-    """Those in force and those to come, newest first."""
+    """List active and upcoming freezes, newest first."""
     seen = await freeze_search.listed(db, caller.scope, ended=ended, cursor=cursor, limit=limit)
     return Page[FreezeOut](
         items=[freeze_out(each, seen.at) for each in seen.items], next_cursor=seen.next_cursor

@@ -11,11 +11,11 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_search, job_status
 from foliot.services.runs import backfill, run_control
-from foliot.web.api.params import Db, JobIdIn, Tell
+from foliot.web.api.params import Announcer, Db, JobIdIn
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator
 from foliot.web.mapping.jobs import skip_next_out
-from foliot.web.preconditions import Seen
+from foliot.web.preconditions import ExpectedRevision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import (
@@ -41,7 +41,7 @@ REFUSALS = {**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 async def run_job(
     job_id: JobIdIn,
     caller: Operator,
-    seen: Seen,
+    seen: ExpectedRevision,
     write: Writing,
     asked: Annotated[RunIn, Body()] = NO_RUN,
 ) -> RunOut | RunDryRunOut:
@@ -58,7 +58,7 @@ async def run_job(
 async def pause_job(
     job_id: JobIdIn,
     caller: Operator,
-    seen: Seen,
+    seen: ExpectedRevision,
     write: Writing,
     asked: Annotated[PauseIn, Body()] = NO_PAUSE,
 ) -> JobOut | DryRunOut:
@@ -76,7 +76,7 @@ async def pause_job(
 async def disable_job(
     job_id: JobIdIn,
     caller: Operator,
-    seen: Seen,
+    seen: ExpectedRevision,
     write: Writing,
     asked: Annotated[DisableIn, Body()] = NO_DISABLE,
 ) -> JobOut | DryRunOut:
@@ -93,7 +93,7 @@ async def disable_job(
 async def resume_job(
     job_id: JobIdIn,
     caller: Operator,
-    seen: Seen,
+    seen: ExpectedRevision,
     write: Writing,
     asked: Annotated[ResumeIn, Body()] = NO_RESUME,
 ) -> JobOut | DryRunOut:
@@ -111,7 +111,7 @@ async def skip_next_times(
     job_id: JobIdIn,
     caller: Operator,
     db: Db,
-    seen: Seen,
+    seen: ExpectedRevision,
     write: Writing,
     asked: Annotated[SkipNextIn, Body()] = NO_SKIP,
 ) -> SkipNextOut:
@@ -129,7 +129,9 @@ async def skip_next_times(
 
 
 @routes.delete("/jobs/{job_id}/skip-next", responses={**NOT_FOUND, **CONFLICT, **STALE})
-async def undo_skip_next(job_id: JobIdIn, caller: Operator, seen: Seen, write: Writing) -> JobOut | DryRunOut:
+async def undo_skip_next(
+    job_id: JobIdIn, caller: Operator, seen: ExpectedRevision, write: Writing
+) -> JobOut | DryRunOut:
     """Cancel the skips that are planned."""
 
     async def verb(db: Database) -> JobId:
@@ -141,9 +143,14 @@ async def undo_skip_next(job_id: JobIdIn, caller: Operator, seen: Seen, write: W
 
 @routes.post("/jobs/{job_id}/backfill", responses=REFUSALS)
 async def backfill_job(
-    job_id: JobIdIn, asked: Annotated[BackfillIn, Body()], caller: Operator, db: Db, seen: Seen, tell: Tell
+    job_id: JobIdIn,
+    asked: Annotated[BackfillIn, Body()],
+    caller: Operator,
+    db: Db,
+    seen: ExpectedRevision,
+    tell: Announcer,
 ) -> BackfillOut:
-    """Runs for planned times of the past that have no record. `dry_run` counts them and names the first and the last."""
+    """Create runs for past planned times that have no record. `dry_run` counts them and names the first and the last."""
     made = await backfill.backfill(
         db,
         caller.scope.expecting(seen),

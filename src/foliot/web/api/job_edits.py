@@ -1,4 +1,4 @@
-"""/jobs/{id} by PUT, PATCH and DELETE, its revisions, and the way back to one of them."""
+"""/jobs/{id}: edit and delete a job; its revisions, and revert to one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from foliot.services.identity.authentication import Caller, require_permission
 from foliot.services.jobs import job_edits, job_search, job_status, revisions
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
 from foliot.web.api.jobs import ETAG
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, TheReach
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, TheEgressPolicy
 from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import DefinitionContext, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import Written, patched, replaced
+from foliot.web.mapping.job_patch import PatchedJob, merge_patch, replace_fields
 from foliot.web.mapping.jobs import job_out, revision_out
-from foliot.web.preconditions import IfMatch, Seen, seen_revision
+from foliot.web.preconditions import ExpectedRevision, IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobOut, RevertIn, RevisionOut
@@ -36,9 +36,9 @@ REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 WHOLE = {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobIn"}}}}}
 RevisionNote = Annotated[
     str | None,
-    Query(min_length=1, max_length=1_000, description="Why, for whoever reads the revisions."),
+    Query(min_length=1, max_length=1_000, description="The reason, stored with the revision."),
 ]
-Force = Annotated[bool, Query(description="Even if the job is managed by code, which may change it back.")]
+Force = Annotated[bool, Query(description="Also if the job is managed by code, which may change it back.")]
 Given = Annotated[dict[str, Any], Body(description="The job as a GET answers with it.")]
 Patch = Annotated[
     dict[str, Any],
@@ -54,14 +54,14 @@ async def replace_job(
     job_id: JobIdIn,
     job: Given,
     caller: Editor,
-    reach: TheReach,
+    reach: TheEgressPolicy,
     write: Writing,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Replace the whole definition. Fields that are left out get their default; read-only fields may be sent unchanged."""
-    edit = _Edit(caller, job, replaced, if_match, reach)
+    edit = _Edit(caller, job, replace_fields, if_match, reach)
 
     async def verb(db: Database) -> WrittenJob:
         return await job_edits.edit(
@@ -82,14 +82,14 @@ async def patch_job(
     job_id: JobIdIn,
     patch: Patch,
     caller: Editor,
-    reach: TheReach,
+    reach: TheEgressPolicy,
     write: Writing,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind replaces the old one and keeps its zone."""
-    edit = _Edit(caller, patch, patched, if_match, reach)
+    edit = _Edit(caller, patch, merge_patch, if_match, reach)
 
     async def verb(db: Database) -> WrittenJob:
         return await job_edits.edit(
@@ -129,7 +129,7 @@ async def delete_job(
 
     async def verb(db: Database) -> JobId:
         found = await job_search.job(db, caller.scope, job_id)
-        scope = caller.scope.expecting(seen_revision(if_match, found.revision))
+        scope = caller.scope.expecting(read_if_match(if_match, found.revision))
         if purge:
             await job_status.purge(db, scope, job_id, force=force, detach=detach)
         else:
@@ -148,7 +148,7 @@ async def delete_job(
 async def list_revisions(
     job_id: JobIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[RevisionOut]:
-    """Every definition it ever had, newest first: who made it so, why, and what that changed."""
+    """List the revisions of its definition, newest first: author, reason and changes."""
     page = await revisions.page(db, caller.scope, job_id, cursor=cursor, limit=limit)
     return Page[RevisionOut](items=[revision_out(each) for each in page.items], next_cursor=page.next_cursor)
 
@@ -158,7 +158,7 @@ async def revert_job(
     job_id: JobIdIn,
     asked: RevertIn,
     caller: Editor,
-    seen: Seen,
+    seen: ExpectedRevision,
     write: Writing,
     force: Force = False,
 ) -> JobOut | DryRunOut:
@@ -179,7 +179,7 @@ class _Edit:
 
     caller: Caller
     given: Mapping[str, Any]
-    merge: Callable[[JobOut, Mapping[str, Any]], Written]
+    merge: Callable[[JobOut, Mapping[str, Any]], PatchedJob]
     if_match: str | None
     reach: EgressPolicy
 
@@ -187,7 +187,7 @@ class _Edit:
         """Build the new definition from the stored one and the request, inside the transaction that stores it."""
         caller, record = self.caller, draft.before
         assert record is not None
-        seen = seen_revision(self.if_match, record.revision)
+        seen = read_if_match(self.if_match, record.revision)
         if seen is None and type(self.given.get("revision")) is int:
             seen = self.given["revision"]
         await draft.require_revision(seen)  # before any complaint about fields that the author has not seen
@@ -202,4 +202,4 @@ class _Edit:
             self.reach,
             caller.workspace.slug,
         )
-        return definition_of(written.job, context)
+        return definition_from(written.job, context)

@@ -1,4 +1,4 @@
-"""/jobs: define them, look at them, see what they did and when they run next."""
+"""/jobs: create, list and get jobs, and their next times."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from foliot.web.api.params import (
     Count,
     Cursor,
     Db,
-    HowMany,
     JobIdIn,
     JobQuery,
     Limit,
     Order,
-    TheReach,
-    page_of,
+    TheEgressPolicy,
+    TimeCount,
+    build_page,
 )
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import DefinitionContext, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.jobs import etag, job_out, times_out
-from foliot.web.preconditions import IfNoneMatch, is_known
+from foliot.web.preconditions import IfNoneMatch, matches_etag
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobIn, JobOut
@@ -39,7 +39,9 @@ ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema"
 
 
 @routes.post("/jobs", status_code=201, responses={**dry_run_response(DryRunOut), 201: ETAG, **WITH_BODY})
-async def create_job(job: JobIn, caller: Editor, reach: TheReach, write: Writing) -> JobOut | DryRunOut:
+async def create_job(
+    job: JobIn, caller: Editor, reach: TheEgressPolicy, write: Writing
+) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is `next_run_at` of the answer."""
 
     async def define(draft: JobDraft) -> Definition:
@@ -51,7 +53,7 @@ async def create_job(job: JobIn, caller: Editor, reach: TheReach, write: Writing
             reach=reach,
             workspace=caller.workspace.slug,
         )
-        return definition_of(job, context)
+        return definition_from(job, context)
 
     async def verb(db: Database) -> WrittenJob:
         return await jobs.create(
@@ -71,11 +73,11 @@ async def list_jobs(
     limit: Limit = DEFAULT_LIMIT,
     count: Count = False,
 ) -> Page[JobOut] | CountedPage[JobOut]:
-    """Jobs of the workspace, newest first. What is archived shows only where a status is named."""
+    """List the jobs of the workspace, newest first. Archived jobs are listed only if `status` names them."""
     page = await job_search.jobs(
         db, caller.scope, query, order=order, cursor=cursor, limit=limit, count=count
     )
-    return page_of([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
+    return build_page([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
 
 
 @routes.get(
@@ -87,14 +89,14 @@ async def get_job(
     job_id: JobIdIn, caller: Viewer, db: Db, response: Response, if_none_match: IfNoneMatch = None
 ) -> JobOut | Response:
     record = await job_search.job(db, caller.scope, job_id)
-    if is_known(if_none_match, record):
+    if matches_etag(if_none_match, record):
         return Response(status_code=304, headers={"ETag": etag(record)})
     response.headers["ETag"] = etag(record)
     return job_out(record)
 
 
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)
-async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) -> TimesOut:
-    """When it runs next. Empty while it is stopped; after a fixed delay only the first time is known."""
+async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: TimeCount = 5) -> TimesOut:
+    """List its next times. Empty while it is stopped; with a fixed delay only the first is known."""
     ahead = await job_search.ahead(db, caller.scope, job_id, n)
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))

@@ -1,4 +1,4 @@
-"""/runs/{id}/logs: what a run wrote, a page at a time or line by line as it comes."""
+"""/runs/{id}/logs: the log of a run, by page or as a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from foliot.services.runs.logs import LogPage, NumberedLine
 from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
 from foliot.web.routes import NOT_FOUND, api_router
-from foliot.web.sse import EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
+from foliot.web.sse import (
+    EventStream,
+    StreamConnection,
+    frame,
+    heartbeat,
+    read_position,
+    stream_response,
+    wants_stream,
+)
 from foliot.wire.runs import LogEndOut, LogLineOut, LogsOut
 
 routes = api_router("runs")
@@ -28,7 +36,7 @@ MOST = 2**31 - 1
     response_model=LogsOut,
     responses={
         **NOT_FOUND,
-        **streamed(
+        **stream_response(
             "A page; or, to who accepts text/event-stream, an event `line` for each and `end` when the run is over."
         ),
     },
@@ -45,11 +53,11 @@ async def read_logs(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many lines to a page.")] = PAGE,
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,10}$")] = None,
 ) -> LogsOut | EventStream:
-    """What its handler and its own code wrote, all attempts in order."""
+    """Read the log of all attempts, in order."""
     if wants_stream(request, follow=follow):
         after = _after(last_event_id if last_event_id is not None else cursor)
         page = await _read(db, caller, run_id, after, PAGE)
-        line = Line(request, caller)
+        line = StreamConnection(request, caller)
         return EventStream(line.carry(_frames(line, db, caller, run_id, after, page)))
     page = await _read(db, caller, run_id, _after(cursor), limit)
     return LogsOut(
@@ -60,7 +68,7 @@ async def read_logs(
 
 
 async def _frames(
-    line: Line, db: Database, caller: Caller, run_id: RunId, after: int, page: LogPage
+    line: StreamConnection, db: Database, caller: Caller, run_id: RunId, after: int, page: LogPage
 ) -> AsyncGenerator[str, None]:
     yield "retry: 2000\n" + heartbeat()
     while True:
@@ -90,4 +98,4 @@ def _line(numbered: NumberedLine) -> LogLineOut:
 
 
 def _after(cursor: str | None) -> int:
-    return place_after(cursor, MOST, "Use next_cursor of the page before, or leave it out to begin.")
+    return read_position(cursor, MOST, "Use next_cursor of the page before, or leave it out to begin.")

@@ -17,11 +17,20 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import rooms, webhooks
 from foliot.services.messaging.rooms import KEEP, MessagePage, NewRoom, RoomChanges
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Announcer, Cursor, Db, Limit, PathId, TheEgressPolicy, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, SharedViewer, Viewer
-from foliot.web.mapping.rooms import changed_hook, delivery_out, hook_of, room_out
+from foliot.web.mapping.rooms import delivery_out, hook_change_from, hook_from, room_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.web.sse import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
+from foliot.web.sse import (
+    NAP,
+    EventStream,
+    StreamConnection,
+    frame,
+    heartbeat,
+    read_position,
+    stream_response,
+    wants_stream,
+)
 from foliot.wire.rooms import (
     LONGEST_WAIT,
     DeliveryOut,
@@ -51,13 +60,15 @@ RoomIdIn = Annotated[RoomId, Depends(_room_id)]
 
 
 @routes.post("/rooms", status_code=201, responses={**CONFLICT, **WITH_BODY})
-async def create_room(room: RoomIn, caller: Editor, db: Db, reach: TheReach, response: Response) -> RoomOut:
+async def create_room(
+    room: RoomIn, caller: Editor, db: Db, reach: TheEgressPolicy, response: Response
+) -> RoomOut:
     """Make a room. One that an agent makes is its own."""
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
     hook = None
     if room.webhook is not None:
         secret = room.webhook.secret
-        hook = hook_of(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
+        hook = hook_from(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
     made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents), hook)
     response.headers["Location"] = f"/api/v1/rooms/{made.id}"
     return room_out(made, caller)
@@ -83,7 +94,12 @@ async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
 async def change_room(
-    room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, db: Db, reach: TheReach, tell: Tell
+    room_id: RoomIdIn,
+    change: RoomChange,
+    caller: SharedEditor,
+    db: Db,
+    reach: TheEgressPolicy,
+    tell: Announcer,
 ) -> RoomOut:
     """Give it another name, or to other agents; set its webhook, or remove it."""
     agents = None
@@ -91,7 +107,7 @@ async def change_room(
         agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
     name = None if change.name is None else change.name.strip()
     webhook = (
-        changed_hook(change.webhook, reach.egress_allow) if "webhook" in change.model_fields_set else KEEP
+        hook_change_from(change.webhook, reach.egress_allow) if "webhook" in change.model_fields_set else KEEP
     )
     changed = await rooms.change(db, caller, room_id, RoomChanges(name, agents, webhook))
     if webhook is not KEEP:
@@ -107,7 +123,7 @@ async def delete_room(room_id: RoomIdIn, caller: SharedEditor, db: Db) -> None:
 
 @routes.post("/rooms/{room_id}/messages", status_code=201, responses={**NOT_FOUND, **WITH_BODY})
 async def post_message(
-    room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db, tell: Tell
+    room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db, tell: Announcer
 ) -> MessageOut:
     """Write in it, as whoever the key belongs to."""
     posted = await rooms.post(db, caller, room_id, message.text, MessageKind(message.kind))
@@ -121,7 +137,9 @@ async def post_message(
     response_model=MessagesOut,
     responses={
         **NOT_FOUND,
-        **streamed("A page; or, to who accepts text/event-stream, an event `message` for each, without end."),
+        **stream_response(
+            "A page; or, to who accepts text/event-stream, an event `message` for each, without end."
+        ),
     },
 )
 async def read_messages(
@@ -144,12 +162,12 @@ async def read_messages(
     if wants_stream(request, follow=follow):
         after = read_after(last_event_id if last_event_id is not None else cursor)
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
-        line = Line(request, caller)
+        line = StreamConnection(request, caller)
         return EventStream(line.carry(_frames(line, db, caller, room_id, after, page)))
     after = read_after(cursor)
     page = await rooms.read(db, caller, room_id, after=after, limit=limit)
     if wait and not page.items:
-        line, until = Line(request, caller), monotonic() + wait
+        line, until = StreamConnection(request, caller), monotonic() + wait
         with line.held():
             while not page.items and (left := until - monotonic()) > 0 and await line.goes_on(min(NAP, left)):
                 page = await rooms.read(db, caller, room_id, after=after, limit=limit)
@@ -160,7 +178,7 @@ async def read_messages(
 
 
 async def _frames(
-    line: Line, db: Database, caller: Caller, room_id: RoomId, after: int, page: MessagePage
+    line: StreamConnection, db: Database, caller: Caller, room_id: RoomId, after: int, page: MessagePage
 ) -> AsyncGenerator[str, None]:
     yield "retry: 2000\n" + heartbeat(str(after))
     while True:
@@ -175,7 +193,7 @@ async def _frames(
 
 
 def read_after(cursor: str | None) -> int:
-    return place_after(
+    return read_position(
         cursor, MOST, "Use the seq of the last message you have read, or leave it out to begin."
     )
 
@@ -203,7 +221,7 @@ async def list_deliveries(
 
 @routes.post("/rooms/{room_id}/redeliver", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def redeliver(
-    room_id: RoomIdIn, wanted: RedeliverIn, caller: SharedOperator, db: Db, tell: Tell
+    room_id: RoomIdIn, wanted: RedeliverIn, caller: SharedOperator, db: Db, tell: Announcer
 ) -> RedeliveredOut:
     """Send again what was given up, under the same ids, before anything that waits."""
     ids = None if wanted.deliveries is None else [DeliveryId(each) for each in wanted.deliveries]

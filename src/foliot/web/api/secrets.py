@@ -17,7 +17,7 @@ from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_o
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import Admin, System, Viewer
 from foliot.web.mapping.secrets import master_key_out, rotated_out, secret_out
-from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.preconditions import IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
 from foliot.wire.secrets import (
@@ -192,7 +192,7 @@ async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str
     """Return the version that If-Match names; the verb checks it again under its lock."""
     if if_match is None:
         return None
-    return seen_revision(if_match, (await secrets.get(db, caller.scope, secret_id)).version)
+    return read_if_match(if_match, (await secrets.get(db, caller.scope, secret_id)).version)
 
 
 @routes.get("/master-key")

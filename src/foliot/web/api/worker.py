@@ -7,23 +7,23 @@ from fastapi import Request, Response
 from foliot.domain.ids import WorkerId
 from foliot.services.hints import Hint
 from foliot.services.workers import remote, remote_register
-from foliot.web.api.params import Db, Tell
+from foliot.web.api.params import Announcer, Db
 from foliot.web.auth import Works
 from foliot.web.mapping.worker import (
-    chunk_of,
-    claim_patiently,
-    given_of,
+    artifact_from,
     heartbeat_out,
-    held_of,
-    hello_of,
-    progress_of,
-    speaker_of,
+    held_runs_from,
+    log_chunk_from,
+    poll_stops,
+    poll_work,
+    progress_from,
+    registration_from,
+    report_from,
+    speaker_from,
     stops_out,
-    stops_patiently,
-    told_of,
     work_out,
 )
-from foliot.web.routes import CONFLICT, WITH_BODY, api_router, bodies_up_to
+from foliot.web.routes import CONFLICT, WITH_BODY, api_router, max_body_size
 from foliot.wire import worker as wire
 
 routes = api_router("worker")
@@ -36,7 +36,7 @@ async def register_worker(
 ) -> wire.RegisterOut:
     """Under a fresh id each time. A host keeps its name; server instances that it names are where it is from now on."""
     lease = request.app.state.lease
-    made = await remote_register.register(db, speaker_of(caller), hello_of(hello), lease=lease)
+    made = await remote_register.register(db, speaker_from(caller), registration_from(hello), lease=lease)
     most = request.app.state.artifact_bytes
     return wire.RegisterOut(
         worker_id=made.worker_id, lease=made.lease, host_id=made.host_id, artifact_bytes=most
@@ -50,9 +50,9 @@ async def send_heartbeat(
     """A third of the lease apart. What is to be stopped comes back with it."""
     beat = await remote.beat(
         db,
-        speaker_of(caller),
+        speaker_from(caller),
         WorkerId(sign.worker_id),
-        held_of(sign.working_on),
+        held_runs_from(sign.working_on),
         draining=sign.draining,
         lease=request.app.state.lease,
     )
@@ -62,7 +62,7 @@ async def send_heartbeat(
 @routes.post("/worker/stops", responses={**CONFLICT, **WITH_BODY})
 async def wait_for_stops(asked: wire.StopsIn, caller: Works, request: Request) -> wire.StopsOut:
     """What is to be stopped, as soon as there is anything. Who does not ask hears of it with its next heartbeat."""
-    return stops_out(await stops_patiently(request, caller, asked))
+    return stops_out(await poll_stops(request, caller, asked))
 
 
 @routes.post("/worker/claim", responses={**CONFLICT, **WITH_BODY})
@@ -73,34 +73,34 @@ async def claim_work(
     when none come.
     """
     response.headers["Cache-Control"] = "no-store"
-    found = await claim_patiently(request, caller, asked)
+    found = await poll_work(request, caller, asked)
     return wire.ClaimOut(items=[work_out(each) for each in found])
 
 
 @routes.post("/worker/log", responses=WITH_BODY)
-@bodies_up_to(LARGEST)
+@max_body_size(LARGEST)
 async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
     """Lines of runs under way, numbered by their writer: one that comes twice is kept once."""
-    chunks, how_far = [chunk_of(each) for each in told.chunks], progress_of(told.progress)
+    chunks, how_far = [log_chunk_from(each) for each in told.chunks], progress_from(told.progress)
     return wire.LogTaken(
-        taken=await remote.write(db, speaker_of(caller), WorkerId(told.worker_id), chunks, how_far)
+        taken=await remote.write(db, speaker_from(caller), WorkerId(told.worker_id), chunks, how_far)
     )
 
 
 @routes.post("/worker/artifact", status_code=204, responses={**CONFLICT, **WITH_BODY})
-@bodies_up_to(wire.MOST_CONTENT + LARGEST)
+@max_body_size(wire.MOST_CONTENT + LARGEST)
 async def keep_artifact(artifact: wire.ArtifactIn, caller: Works, db: Db, request: Request) -> None:
     """Keep a file with a run under way. Refused where the run is somebody else's by now."""
     most, room = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
-    await remote.keep(db, speaker_of(caller), given_of(artifact), most_bytes=most, room=room)
+    await remote.keep(db, speaker_from(caller), artifact_from(artifact), most_bytes=most, room=room)
 
 
 @routes.post("/worker/report", responses=WITH_BODY)
-@bodies_up_to(LARGEST)
-async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Tell) -> wire.ReportOut:
+@max_body_size(LARGEST)
+async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Announcer) -> wire.ReportOut:
     """What came of attempts. One whose lease is somebody else's by now is refused by itself, with 409, and stands in the audit."""
-    ends = [told_of(place, each) for place, each in enumerate(told.reports)]
-    accepted = await remote.report(db, speaker_of(caller), WorkerId(told.worker_id), ends)
+    ends = [report_from(place, each) for place, each in enumerate(told.reports)]
+    accepted = await remote.report(db, speaker_from(caller), WorkerId(told.worker_id), ends)
     if accepted:
         tell(Hint.TIMERS)
         tell(Hint.READY)  # the end of one may let another go
@@ -115,7 +115,7 @@ async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Tell) ->
 
 
 @routes.post("/worker/leave", status_code=204, responses=WITH_BODY)
-async def leave_work(leaving: wire.LeaveIn, caller: Works, db: Db, tell: Tell) -> None:
+async def leave_work(leaving: wire.LeaveIn, caller: Works, db: Db, tell: Announcer) -> None:
     """In good order: what it still holds goes to others, and nothing is spent."""
-    await remote.leave(db, speaker_of(caller), WorkerId(leaving.worker_id))
+    await remote.leave(db, speaker_from(caller), WorkerId(leaving.worker_id))
     tell(Hint.READY)

@@ -18,7 +18,7 @@ from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut, FreezeSco
 from foliot.wire.jobs import WEEK
 
 
-def calendar_of(given: wire.CalendarIn, timezone: str) -> Calendar:
+def calendar_from(given: wire.CalendarIn, timezone: str) -> Calendar:
     """`timezone` is the workspace's, for a calendar that names none."""
     return Calendar(
         given.name.strip(),
@@ -29,8 +29,8 @@ def calendar_of(given: wire.CalendarIn, timezone: str) -> Calendar:
     )
 
 
-def changes_of(given: wire.CalendarChange) -> dict[str, Any]:
-    """The fields of a calendar that this names, as the domain has them."""
+def calendar_changes_from(given: wire.CalendarChange) -> dict[str, Any]:
+    """Return the fields that the change names, as domain values."""
     fields = {
         "name": given.name.strip(),
         "kind": CalendarKind(given.kind),
@@ -57,7 +57,7 @@ def calendar_out(row: CalendarRow) -> wire.CalendarOut:
     )
 
 
-def freeze_of(given: FreezeIn) -> NewFreeze:
+def freeze_from(given: FreezeIn) -> NewFreeze:
     return NewFreeze(
         reason=given.reason,
         everything=given.scope.everything,

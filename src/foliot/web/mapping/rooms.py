@@ -16,7 +16,7 @@ from foliot.wire.rooms import DeliveryOut, RoomOut, SecretNamed, WebhookChange, 
 URL = "/webhook/url"
 
 
-def hook_of(url: str, secret: str | None, egress_allow: tuple[str, ...]) -> Hook:
+def hook_from(url: str, secret: str | None, egress_allow: tuple[str, ...]) -> Hook:
     """Read a webhook and check its address. A host name is checked again at each call, when it is resolved."""
     try:
         target = read_target(url)
@@ -30,7 +30,7 @@ def hook_of(url: str, secret: str | None, egress_allow: tuple[str, ...]) -> Hook
     return Hook(url, f"{target.host}:{target.port}", secret)
 
 
-def changed_hook(
+def hook_change_from(
     change: WebhookChange | None, egress_allow: tuple[str, ...]
 ) -> Callable[[Hook | None], Hook] | None:
     """Return a function that changes the hook of a room; None removes it."""
@@ -49,7 +49,7 @@ def changed_hook(
         secret = None if before is None else before.secret
         if "secret" in given:
             secret = None if change.secret is None else change.secret.secret
-        return hook_of(url, secret, egress_allow)
+        return hook_from(url, secret, egress_allow)
 
     return changed
 

@@ -1,4 +1,4 @@
-"""Between the wire and the services, for workers that speak HTTP; and the wait for work, which holds no connection to the database."""
+"""The worker protocol over HTTP: mapping, and long polls, which hold no database connection while they wait."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import RemoteReport
 from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.services.workers.workers import HeartbeatReply
-from foliot.web.work_signal import Bell
+from foliot.web.work_signal import WorkSignal
 from foliot.wire import worker as wire
 
-LOOK_EVERY = 3.0  # seconds at most between looks, where no bell rings
+LOOK_EVERY = 3.0  # seconds at most between queries without a signal
 MOST_WAITING, MOST_OF_A_WORKSPACE = 5_000, 1_000  # at once in one process
 MOST_OUTPUT = 4 << 20  # bytes of ASCII JSON; workers keep to less
 _UNSAID = RunError("failed", "The attempt failed.")
@@ -50,9 +50,9 @@ _chance = SystemRandom()
 Found = TypeVar("Found")
 
 
-async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn) -> Sequence[Work]:
-    """Looks at once, and again when the bell rings, when the next run may start, and every few seconds; for as long as the key counts."""
-    state, speaker = request.app.state, speaker_of(caller)
+async def poll_work(request: Request, caller: Caller, asked: wire.ClaimIn) -> Sequence[Work]:
+    """Claim at once, and again on each signal, when the next run may start, and every few seconds, while the key is valid."""
+    state, speaker = request.app.state, speaker_from(caller)
 
     async def look() -> tuple[Sequence[Work], timedelta | None]:
         worker_id = WorkerId(asked.worker_id)
@@ -64,10 +64,10 @@ async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn)
     return await _patiently(request, caller, state.bell, asked.wait, look) or ()
 
 
-async def stops_patiently(request: Request, caller: Caller, asked: wire.StopsIn) -> HeartbeatReply:
-    """In the same manner, by the bell that cancels ring."""
-    state, speaker = request.app.state, speaker_of(caller)
-    working_on, stopping = held_of(asked.working_on), held_of(asked.stopping)
+async def poll_stops(request: Request, caller: Caller, asked: wire.StopsIn) -> HeartbeatReply:
+    """Wait for runs to stop, woken by the signal for cancels."""
+    state, speaker = request.app.state, speaker_from(caller)
+    working_on, stopping = held_runs_from(asked.working_on), held_runs_from(asked.stopping)
 
     async def look() -> tuple[HeartbeatReply | None, None]:
         beat = await remote.stops(state.database, speaker, WorkerId(asked.worker_id), working_on, stopping)
@@ -80,11 +80,11 @@ async def stops_patiently(request: Request, caller: Caller, asked: wire.StopsIn)
 async def _patiently(
     request: Request,
     caller: Caller,
-    bell: Bell,
+    bell: WorkSignal,
     wait: timedelta,
     look: Callable[[], Awaitable[tuple[Found | None, timedelta | None]]],
 ) -> Found | None:
-    """What a look finds, or nothing when the time is up. A look also says when the next is worth while, where it knows."""
+    """Repeat a query until it finds something or the time is up. A query also returns when the next is worthwhile, if known."""
     state = request.app.state
     stopping: asyncio.Event = state.stopping
     until = monotonic() + min(wait, wire.LONGEST_WAIT).total_seconds()
@@ -109,11 +109,11 @@ async def _patiently(
         waiting[caller.workspace_id] -= 1
 
 
-def speaker_of(caller: Caller) -> WorkerPrincipal:
+def speaker_from(caller: Caller) -> WorkerPrincipal:
     return WorkerPrincipal(caller.workspace_id, caller.holder.principal.id, caller.actor)
 
 
-def hello_of(given: wire.RegisterIn) -> RemoteWorkerHello:
+def registration_from(given: wire.RegisterIn) -> RemoteWorkerHello:
     host = given.host
     told = None if host is None else HostIntroduction(host.name, host.labels, host.instances)
     types = [JobTypeDescription(each.name, each.description, each.config_schema) for each in given.described]
@@ -122,7 +122,7 @@ def hello_of(given: wire.RegisterIn) -> RemoteWorkerHello:
     )
 
 
-def held_of(given: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
+def held_runs_from(given: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
     return [(RunId(each.run_id), each.fence) for each in given]
 
 
@@ -154,19 +154,19 @@ def work_out(work: Work) -> wire.WorkOut:
     )
 
 
-def chunk_of(given: wire.ChunkIn) -> LogChunk:
-    """A line that holds a line break would be counted as one and read as two."""
+def log_chunk_from(given: wire.ChunkIn) -> LogChunk:
+    """Replace line breaks inside a line: it is counted as one."""
     lines = [LogLine(line.at, LogStream(line.stream), " ".join(lines_of(line.text))) for line in given.lines]
     return LogChunk(RunId(given.run_id), given.attempt, given.fence, given.first, lines)
 
 
-def progress_of(told: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Progress]:
+def progress_from(told: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Progress]:
     return {
         (RunId(each.run_id), each.fence): Progress(each.done, each.total, each.note, each.at) for each in told
     }
 
 
-def given_of(given: wire.ArtifactIn) -> NewArtifact:
+def artifact_from(given: wire.ArtifactIn) -> NewArtifact:
     try:
         data = b64decode(given.content, validate=True)
     except ValueError:
@@ -182,7 +182,7 @@ def given_of(given: wire.ArtifactIn) -> NewArtifact:
     )
 
 
-def told_of(place: int, given: wire.ReportItem) -> RemoteReport:
+def report_from(place: int, given: wire.ReportItem) -> RemoteReport:
     if len(json.dumps(given.output)) > MOST_OUTPUT:
         raise Invalid(
             f"The output is larger than {MOST_OUTPUT // 1024} KiB as JSON.",
@@ -218,7 +218,7 @@ def _outcome(given: wire.ReportItem) -> Outcome:
 
 
 async def _still_counts(request: Request, caller: Caller) -> bool:
-    """A key that was revoked while it waited gets nothing more."""
+    """Return whether the key is still valid after the wait."""
     door: Authenticator = request.app.state.door
     presented = request.headers.get("authorization", "").partition(" ")[2].strip()
     found = await door.enter(presented, None)

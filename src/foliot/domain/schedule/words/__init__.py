@@ -11,6 +11,8 @@
 
 Every token belongs to a clause, or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid is
 raised. `now` and the zone are arguments.
+
+Why: docs/decisions/103-schedule-words.md
 """
 
 from __future__ import annotations
