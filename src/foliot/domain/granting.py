@@ -12,9 +12,9 @@ WORKER = Permission.WORKER.value  # a key that only claims and reports runs; it 
 
 
 def is_within(maker: KeyHolder, made: KeyHolder) -> bool:
-    """Whether `made` can do nothing that `maker` cannot."""
+    """Return whether `made` has no right that `maker` lacks."""
     if WORKER in made.scopes and not maker.may(Permission.ADMIN):
-        return False  # workers are handed the payloads of a whole workspace
+        return False  # workers receive the payloads of a whole workspace
     return _reaches(maker, made)
 
 

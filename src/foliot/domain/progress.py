@@ -17,5 +17,5 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """From 0 to 1; what counts beyond its total is done."""
+        """The share done, from 0 to 1, also when the count exceeds the total."""
         return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 1.0

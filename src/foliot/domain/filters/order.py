@@ -26,7 +26,7 @@ class JobOrder:
 
 @dataclass(frozen=True, slots=True)
 class JobPosition:
-    """Between two rows: `key` is what they are sorted by, none where that is the id itself."""
+    """The position after a row: `key` is its sort value, None when the list is sorted by id."""
 
     key: str | None
     id: UUID
@@ -36,7 +36,7 @@ NEWEST_FIRST = JobOrder()
 
 
 def read_order(text: str) -> JobOrder:
-    """`name`, or `-name` for the other way round."""
+    """Parse `name`, or `-name` for descending order."""
     try:
         return JobOrder(JobSort(text.removeprefix("-")), text.startswith("-"))
     except ValueError:

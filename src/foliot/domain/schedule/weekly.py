@@ -25,7 +25,7 @@ class Weekly:
 def stretch_holding(
     weekly: Weekly, zone: str, instant: datetime, *, with_end: bool
 ) -> tuple[datetime, datetime] | None:
-    """The stretch that `instant` lies in. Blackouts end before their end; windows hold it too, so an empty one still lets its time through."""
+    """Return the span that contains `instant`. Windows include their end, blackouts do not; an empty window allows its one time."""
     for start, end in _stretches(weekly, zone, wall_at(zone, instant).date() - _DAY, 2):
         if start <= instant < end or (with_end and start <= instant == end):
             return start, end
@@ -33,7 +33,7 @@ def stretch_holding(
 
 
 def next_stretch(weekly: Weekly, zone: str, instant: datetime) -> datetime | None:
-    """When the next stretch starts, strictly later than `instant`."""
+    """Return the next start, strictly later than `instant`."""
     starts = (start for start, _ in _stretches(weekly, zone, wall_at(zone, instant).date(), 9))
     return next((start for start in starts if start > instant), None)
 

@@ -10,7 +10,7 @@ from foliot.domain.schedule.weekly import ALL_DAYS, Weekly, next_stretch, stretc
 
 
 class Otherwise(StrEnum):
-    """What happens to a planned time that may not run when it is due."""
+    """The policy for a planned time that may not run when it is due."""
 
     DEFER = "defer"  # it runs at the next allowed instant
     SKIP = "skip"  # it is recorded as skipped
