@@ -1,7 +1,7 @@
-"""Makes `foliot.sdk.synchronous` from `foliot.sdk.asynchronous`, word by word: `python -m tools.client_generator`.
+"""Generate `foliot.sdk.synchronous` from `foliot.sdk.asynchronous`, word by word: `python -m tools.client_generator`.
 
-Two clients by hand would drift apart, and one that wraps the other would cost a thread or its types. So the asynchronous
-client is the source; what is no word of WORDS and carries no `async` or `await` is the same in both.
+Two hand-written clients would drift apart, and one that wraps the other would cost a thread or its types. So the asynchronous client is
+the source; apart from WORDS, `async` and `await`, both have the same text.
 
 Why: docs/decisions/800-generated-synchronous-client.md
 """
@@ -15,7 +15,7 @@ import tokenize
 from pathlib import Path
 
 SDK = Path(__file__).resolve().parents[1] / "src" / "foliot" / "sdk"
-SOURCE, TWIN = SDK / "asynchronous", SDK / "synchronous"
+SOURCE, TARGET = SDK / "asynchronous", SDK / "synchronous"
 RUFF = Path(sys.executable).with_name("ruff")
 MADE = "# Made from sdk/asynchronous by ./dev format; edit it there.\n"
 WORDS = {
@@ -26,29 +26,29 @@ WORDS = {
     "asynchronous": "synchronous",
     "async_sleep": "sleep",
 }
-PREFIX = "Async"  # the twin of a class goes without it: AsyncClient, AsyncIterator
+PREFIX = "Async"  # the generated class has no prefix: AsyncClient, AsyncIterator
 
 
 def main() -> None:
-    wanted = twins()
-    for path in TWIN.glob("*.py"):
-        if path.name not in wanted:
+    generated = generate()
+    for path in TARGET.glob("*.py"):
+        if path.name not in generated:
             path.unlink()
-    for name, text in wanted.items():
-        (TWIN / name).write_text(text, encoding="utf-8")
+    for name, text in generated.items():
+        (TARGET / name).write_text(text, encoding="utf-8")
 
 
-def twins() -> dict[str, str]:
-    """File name -> text, as it should be."""
+def generate() -> dict[str, str]:
+    """Return the generated text by file name."""
     return {
-        path.name: twin_of(path.read_text(encoding="utf-8"), path.name)
+        path.name: generate_file(path.read_text(encoding="utf-8"), path.name)
         for path in sorted(SOURCE.glob("*.py"))
     }
 
 
-def twin_of(text: str, name: str) -> str:
-    at = TWIN / name
-    known = 'lint.isort.known-first-party=["foliot"]'  # also what is not written yet
+def generate_file(text: str, name: str) -> str:
+    at = TARGET / name
+    known = 'lint.isort.known-first-party=["foliot"]'  # also files that do not exist yet
     imports = (
         "check",
         "--fix-only",
@@ -65,22 +65,22 @@ def twin_of(text: str, name: str) -> str:
 
 
 def _translated(text: str) -> str:
-    """Only names are touched: what stands in strings and comments is the same for both."""
+    """Translate names only: strings and comments stay the same."""
     lines = text.splitlines(keepends=True)
     names = (
         each for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.type == tokenize.NAME
     )
-    for token in reversed(list(names)):  # from the end, so that the places before stay right
+    for token in reversed(list(names)):  # from the end, so that earlier positions stay valid
         row, start = token.start
         line, end = lines[row - 1], token.end[1]
         if token.string in {"async", "await"}:
             lines[row - 1] = line[:start] + line[end:].removeprefix(" ")
         else:
-            lines[row - 1] = line[:start] + _twin_word(token.string) + line[end:]
+            lines[row - 1] = line[:start] + _translate_word(token.string) + line[end:]
     return "".join(lines)
 
 
-def _twin_word(word: str) -> str:
+def _translate_word(word: str) -> str:
     return WORDS.get(word) or (word.removeprefix(PREFIX) if word.startswith(PREFIX) else word)
 
 

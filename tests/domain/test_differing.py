@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from foliot.domain.planning.upcoming_changes import (
     HORIZON,
     LOOKED_AT,
-    Difference,
     Upcoming,
+    UpcomingDifference,
     difference,
     nothing_ahead,
     upcoming,
@@ -26,7 +26,7 @@ def ahead(schedule: Schedule, window: Window | None = None) -> Upcoming:
     return upcoming(Timetable(schedule, window=window), NOW, NOW)
 
 
-def counts(found: Difference) -> tuple[int, int, int, int]:
+def counts(found: UpcomingDifference) -> tuple[int, int, int, int]:
     return len(found.added), len(found.removed), len(found.moved), found.unchanged
 
 

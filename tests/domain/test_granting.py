@@ -8,10 +8,13 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.access import KeyHolder, MemberRole, Permission, Principal, PrincipalKind
-from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid
-from foliot.domain.granting import (
+from foliot.domain.access import (
     WORKER,
+    KeyHolder,
+    MemberRole,
+    Permission,
+    Principal,
+    PrincipalKind,
     check_expiry,
     check_narrower,
     check_scopes,
@@ -19,6 +22,7 @@ from foliot.domain.granting import (
     is_within,
     refuse_stronger,
 )
+from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)

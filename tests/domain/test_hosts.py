@@ -10,15 +10,15 @@ import pytest
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.explain.hosts import HostWait, explain_bound
 from foliot.domain.explain.records import Recorded
-from foliot.domain.hosts import HostCapacity, HostStatus, Sighting
+from foliot.domain.hosts import HostCapacity, HostContact, HostStatus
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
+from foliot.domain.run import Target, TargetKind, target_of
 from foliot.domain.schedule import Manual
-from foliot.domain.target import Target, TargetKind, target_of
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
 LEASE, SECOND = timedelta(seconds=30), timedelta(seconds=1)
-SEEN = Sighting(NOW, NOW + LEASE)
+SEEN = HostContact(NOW, NOW + LEASE)
 PVP = Target(TargetKind.SERVER, "pvp")
 
 
@@ -39,7 +39,7 @@ def test_a_silent_host_is_online_for_its_lease_then_stale_then_offline(
 
 
 def test_a_host_that_left_in_good_order_is_offline_at_once() -> None:
-    assert Sighting(NOW, NOW).status(NOW) is HostStatus.OFFLINE
+    assert HostContact(NOW, NOW).status(NOW) is HostStatus.OFFLINE
 
 
 @pytest.mark.parametrize("target", [PVP, Target(TargetKind.HOST, "h1"), Target(TargetKind.SERVER, "a/b c")])
@@ -56,7 +56,9 @@ def test_room_is_there_while_anything_fits() -> None:
     [
         (HostWait(PVP), 'Run 1 waits for server "pvp", and there is none of that name.'),
         (
-            HostWait(PVP, "h1", Sighting(NOW - timedelta(hours=1), NOW - timedelta(hours=1)), "http", 0, 1),
+            HostWait(
+                PVP, "h1", HostContact(NOW - timedelta(hours=1), NOW - timedelta(hours=1)), "http", 0, 1
+            ),
             'Run 1 waits for server "pvp": host h1 has been offline since 2027-01-15 11:00:00 UTC.',
         ),
         (

@@ -10,7 +10,7 @@ from uuid import uuid4
 from foliot.domain.access import Actor
 from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 from foliot.services.workers import remote, remote_register
 from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import RemoteReport

@@ -14,9 +14,8 @@ from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Limits, Retry
-from foliot.domain.run import RunError
+from foliot.domain.run import RunError, Target, TargetKind
 from foliot.domain.schedule import Interval, Manual
-from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
 from foliot.services.settlement.expiry import expire_runs

@@ -10,9 +10,8 @@ from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Retry
-from foliot.domain.run import RunError
+from foliot.domain.run import RunError, Target
 from foliot.domain.schedule import Manual
-from foliot.domain.target import Target
 from foliot.services.runs import explain, history, run_control
 from foliot.services.workers import hosts, overview, remote_register
 from foliot.testing.fixtures import TEST

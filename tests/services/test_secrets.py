@@ -14,8 +14,8 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict, FoliotError, Invalid, NotFound, QuotaExceeded, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas
+from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import Interval
-from foliot.domain.target import Target, TargetKind
 from foliot.services.identity import workspaces
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.secrets import secrets

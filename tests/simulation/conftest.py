@@ -18,5 +18,5 @@ SMALL = Size(workspaces=5, days=2, seed=11)
 async def lived(server: Databases) -> AsyncIterator[Run]:
     with server.fresh() as url, psycopg.connect(url, autocommit=True) as owner:
         run = Run(SMALL, url, owner)
-        await run.live()
+        await run.run()
         yield run

@@ -109,17 +109,17 @@ async def test_a_planted_bug_is_found(lived: Run, bug: str) -> None:
     promise, statement = PLANTED[bug]
     with lived.owner.transaction(force_rollback=True):
         lived.owner.execute(statement)
-        found = list(lived.judge.complaints(lived.now))
+        found = list(lived.judge.violations(lived.now))
     assert any(complaint.startswith(promise) for complaint in found), found
 
 
 async def test_a_right_history_is_not_complained_about(lived: Run) -> None:
-    assert list(lived.judge.complaints(lived.now)) == []
+    assert list(lived.judge.violations(lived.now)) == []
 
 
 async def test_a_start_outside_its_window_is_found(lived: Run) -> None:
-    guarded = [story for story in lived.drive.chronicle.stories.values() if story.is_guarded]
+    guarded = [history for history in lived.driver.command_log.histories.values() if history.is_guarded]
     hours = [lived.now + timedelta(hours=hour) for hour in range(24)]
-    for story in guarded:
-        answers = {may_begin(story, hour, hour) for hour in hours}
+    for history in guarded:
+        answers = {may_begin(history, hour, hour) for hour in hours}
         assert answers == {True, False}

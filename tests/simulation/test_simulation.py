@@ -49,7 +49,7 @@ async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Ru
     with server.fresh() as url:
         again = await simulate(SMALL, url)
     assert again.history == history_of(lived.owner)
-    assert again.happenings == lived.drive.stage.counts
+    assert again.happenings == lived.driver.shared.counts
 
 
 async def test_another_seed_gives_another_history(server: Databases, lived: Run) -> None:

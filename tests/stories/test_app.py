@@ -17,6 +17,8 @@ from foliot.sdk import Invalid
 from tests.fork_server import environ_without_foliot, run_foliot
 from tests.stories.serving import Serving, wait_until
 
+pytestmark = pytest.mark.usefixtures("used_data_dir")
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "app.py"
 SLOW = """
 from pathlib import Path

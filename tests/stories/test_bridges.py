@@ -12,11 +12,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foliot import Client
 from foliot.wire.runs import AttemptOut
 from tests.bridges.engines import ROOT, RQ, free_port, valkey
 from tests.fork_server import environ_without_foliot
 from tests.stories.serving import Serving, wait_until
+
+pytestmark = pytest.mark.usefixtures("used_data_dir")
 
 EXAMPLES = ROOT / "examples"
 WORKERS = {

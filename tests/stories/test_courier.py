@@ -10,8 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foliot.sdk import Client
 from tests.stories.serving import wait_until
+
+pytestmark = pytest.mark.usefixtures("used_data_dir")
 
 PATIENCE = 90.0  # seconds: a lease, and a busy machine
 

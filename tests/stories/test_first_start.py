@@ -86,6 +86,7 @@ def test_a_signal_stops_it_in_time_with_connections_open(serve_installed: Any, b
     assert [event["event"] for event in serving.events()][-1] == "server.stopped"
 
 
+@pytest.mark.usefixtures("used_data_dir")
 def test_it_stops_in_time_with_postgres_frozen_and_requests_open(serve: Any, data_dir: Path) -> None:
     serving = serve(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_WORKER_GRACE="7")
     port = int(serving.wait_for_url().rpartition(":")[2])
@@ -102,6 +103,7 @@ def test_it_stops_in_time_with_postgres_frozen_and_requests_open(serve: Any, dat
     assert orphans.running(cluster) == []
 
 
+@pytest.mark.usefixtures("used_data_dir")
 def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
     serving = serve(FOLIOT_SHUTDOWN_GRACE="10")
     port = int(serving.wait_for_url().rpartition(":")[2])
@@ -113,6 +115,7 @@ def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
     assert serving.process.returncode in (0, 128 + signal.SIGTERM)
 
 
+@pytest.mark.usefixtures("used_data_dir")
 def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any) -> None:
     serving = serve()
     url = serving.wait_for_url()
@@ -124,6 +127,7 @@ def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any
     assert serving.process.returncode == 0
 
 
+@pytest.mark.usefixtures("used_data_dir")
 def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(serve: Any) -> None:
     serving = serve()
     serving.wait_for_url()
@@ -199,6 +203,7 @@ def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(serve: Any)
     serving.wait_for("Did you mean FOLIOT_PORT?")
 
 
+@pytest.mark.usefixtures("used_data_dir")
 def test_nothing_listens_after_it_has_stopped(serve: Any) -> None:
     serving = serve()
     url = serving.wait_for_url()

@@ -14,6 +14,8 @@ from tests.stories.hosting import Alpha, HostProcess, wait_for
 from tests.stories.serving import wait_until
 from tests.worker.living import is_alive
 
+pytestmark = pytest.mark.usefixtures("used_data_dir")
+
 LONG = {"FOLIOT_WORKER_LEASE": "600"}  # a heartbeat every 200 s: what is heard sooner came another way
 # Two processes below the program: one in its group, one that has gone off on its own.
 FAMILY = """

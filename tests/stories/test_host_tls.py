@@ -16,6 +16,8 @@ from tests.stories.certificates import Authority, in_front_of
 from tests.stories.hosting import Alpha, HostProcess, wait_for
 from tests.stories.serving import wait_until
 
+pytestmark = pytest.mark.usefixtures("used_data_dir")
+
 KEY = "fol_nobody"
 USAGE, UNREACHABLE = 2, 6  # exit codes
 

@@ -19,6 +19,8 @@ from tests.stories.hosting import Alpha, wait_for
 from tests.stories.serving import STOP_WITHIN, wait_until
 from tests.stories.stage import Stage
 
+pytestmark = pytest.mark.usefixtures("used_data_dir")
+
 BAD_SOON = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
 # PostgreSQL itself takes no run of this job by its schedule.
 BREAK = """

@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.request import Request, urlopen
 
+import pytest
+
 from foliot.clock import monotonic, pause
 from foliot.services.workers.workers import BEATS_PER_LEASE, LEASE
+
+pytestmark = pytest.mark.usefixtures("used_data_dir")
 
 TESTS = str(Path(__file__).resolve().parents[2])
 

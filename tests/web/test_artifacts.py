@@ -13,7 +13,7 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.errors import Invalid, LeaseLost, QuotaExceeded
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import Succeeded
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.services.runs import artifacts, logs
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.retention import prune

@@ -18,7 +18,7 @@ from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.domain.masking import Masks
 from foliot.domain.policy import Limits, Retry
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.domain.schedule import Once
 from foliot.handlers.python import PythonHandler
 from foliot.services.jobs import jobs

@@ -1,6 +1,6 @@
-"""What the ledger of one job must hold, worked out from what was asked of it: the planned times of its timetable, each recorded once.
+"""The expected records of one job, derived from the commands it got: each planned time of its timetable is recorded once.
 
-The time engine that names them is refereed elsewhere, by the brute-force oracle; here the question is what the engine made of them.
+The brute-force oracle checks the planned times themselves; here only the records are checked.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from foliot.domain.admission import Opening, find_opening
 from foliot.domain.run_plan import MAX_COUNTED
 from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
-from tools.simulation.chronicle import Chapter, Story
+from tools.simulation.command_log import JobHistory, SchedulePeriod
 
 MOST = 1_000_000
 STOPPED = frozenset({"paused", "failed", "completed", "expired", "disabled"})
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where the job's timer stands."""
+class TimerState:
+    """The state of the job's timer."""
 
     status: str
     status_at: datetime
@@ -36,8 +36,8 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A row of the ledger that the schedule made."""
+class RunRecord:
+    """A run record that the schedule made."""
 
     schedule_rev: int
     planned_for: datetime
@@ -50,37 +50,37 @@ class Recorded:
     finished_at: datetime | None
 
 
-def judge(
-    story: Story,
-    standing: Standing,
-    records: Sequence[Recorded],
+def find_violations(
+    history: JobHistory,
+    timer: TimerState,
+    records: Sequence[RunRecord],
     ends: AbstractSet[datetime | None],
     ticks: Sequence[datetime],
 ) -> Iterator[str]:
-    """Everything that is wrong with the history of this job, as sentences that begin with the broken invariant."""
-    for place, chapter in enumerate(story.chapters):
-        mine = [record for record in records if record.schedule_rev == chapter.schedule_rev]
-        is_last = place == len(story.chapters) - 1
-        until = standing.cursor_at if is_last else story.chapters[place + 1].since
-        if is_chained(chapter.timetable.schedule):
-            yield from _chained(story, chapter, mine, ends)
+    """Yield every violation in the history of this job, as a message that begins with the broken invariant."""
+    for index, period in enumerate(history.periods):
+        mine = [record for record in records if record.schedule_rev == period.schedule_rev]
+        is_last = index == len(history.periods) - 1
+        until = timer.cursor_at if is_last else history.periods[index + 1].since
+        if is_chained(period.timetable.schedule):
+            yield from _chained(history, period, mine, ends)
         else:
             yield from _complete(
-                chapter, mine, until, is_last=is_last, is_counted=story.spec.max_runs is not None
+                period, mine, until, is_last=is_last, is_counted=history.spec.max_runs is not None
             )
         if is_last:
-            yield from _timer(story, chapter, standing, ticks)
-    known = {chapter.schedule_rev for chapter in story.chapters}
+            yield from _timer(history, period, timer, ticks)
+    known = {period.schedule_rev for period in history.periods}
     for record in records:
         if record.schedule_rev not in known:
             yield f"I1: a record of schedule revision {record.schedule_rev}, which nobody made"
 
 
-def may_begin(story: Story, available_at: datetime, now: datetime) -> bool:
-    """Whether all was open when the run became available, and still is. An edit may have come in between."""
+def may_begin(history: JobHistory, available_at: datetime, now: datetime) -> bool:
+    """Return whether its window was open when the run became available, and still is. An edit may have come between."""
     return any(
-        _is_open(chapter.timetable, available_at) and _is_open(chapter.timetable, now)
-        for chapter in story.chapters[-2:]
+        _is_open(period.timetable, available_at) and _is_open(period.timetable, now)
+        for period in history.periods[-2:]
     )
 
 
@@ -90,10 +90,10 @@ def _is_open(timetable: Timetable, at: datetime) -> bool:
 
 
 def _complete(
-    chapter: Chapter, records: Sequence[Recorded], until: datetime, *, is_last: bool, is_counted: bool
+    period: SchedulePeriod, records: Sequence[RunRecord], until: datetime, *, is_last: bool, is_counted: bool
 ) -> Iterator[str]:
-    """Every planned time is in exactly one record: its own, or a gap's."""
-    expected = times_between(chapter.timetable, chapter.since, until, MOST)
+    """Check that every planned time is in exactly one record: its own, or a gap's."""
+    expected = times_between(period.timetable, period.since, until, MOST)
     by_instant = {planned.planned_for: planned for planned in expected}
     instants = [planned.planned_for for planned in expected]
     open_times = set(instants)
@@ -119,7 +119,7 @@ def _complete(
 
 
 def _single(
-    record: Recorded, planned: PlannedTime, open_times: set[datetime], edited_at: datetime | None
+    record: RunRecord, planned: PlannedTime, open_times: set[datetime], edited_at: datetime | None
 ) -> Iterator[str]:
     if planned.planned_for not in open_times:
         yield f"I2: {planned.planned_for} has two records"
@@ -131,15 +131,18 @@ def _single(
 
 
 def _chained(
-    story: Story, chapter: Chapter, records: Sequence[Recorded], ends: AbstractSet[datetime | None]
+    history: JobHistory,
+    period: SchedulePeriod,
+    records: Sequence[RunRecord],
+    ends: AbstractSet[datetime | None],
 ) -> Iterator[str]:
     """fixed_delay: each planned time lies `every` after the end of a run, or after creation, edit or resume."""
-    schedule, start_at = chapter.timetable.schedule, chapter.timetable.start_at
+    schedule, start_at = period.timetable.schedule, period.timetable.start_at
     assert isinstance(schedule, Interval)
-    starts = {chapter.since, *story.resumed, *ends}
+    starts = {period.since, *history.resumed, *ends}
     if start_at is not None:
         starts.add(start_at)
-    before: Recorded | None = None
+    before: RunRecord | None = None
     for record in records:
         if record.planned_for - schedule.every not in starts:
             yield f"I1: {record.planned_for} follows neither the end of a run nor a start"
@@ -150,32 +153,34 @@ def _chained(
         before = record
 
 
-def _timer(story: Story, chapter: Chapter, standing: Standing, ticks: Sequence[datetime]) -> Iterator[str]:
-    """An active job's timer stands at the first planned time not yet recorded, and nothing due is left behind."""
-    upcoming = planned_after(chapter.timetable, standing.cursor_at)
-    if standing.status == "archived":  # perhaps long after it was stopped
+def _timer(
+    history: JobHistory, period: SchedulePeriod, timer: TimerState, ticks: Sequence[datetime]
+) -> Iterator[str]:
+    """Check that an active job's timer is at the first unrecorded planned time, and that no due time is left."""
+    upcoming = planned_after(period.timetable, timer.cursor_at)
+    if timer.status == "archived":  # perhaps long after it was stopped
         return
-    if standing.status in STOPPED:
-        resumed_at = max(story.resumed, default=chapter.since)
-        stopped_at = min([standing.status_at, *(at for at in story.paused if at > resumed_at)])
+    if timer.status in STOPPED:
+        resumed_at = max(history.resumed, default=period.since)
+        stopped_at = min([timer.status_at, *(at for at in history.paused if at > resumed_at)])
         before = bisect_left(ticks, stopped_at)
         seen = ticks[before - 1] if before else None
-        is_full = story.spec.max_runs is not None and standing.runs_created >= story.spec.max_runs
-        is_chain = is_chained(chapter.timetable.schedule)
-        if upcoming is None or story.is_frozen(upcoming.due_at):  # held times wait for the resume, too
+        is_full = history.spec.max_runs is not None and timer.runs_created >= history.spec.max_runs
+        is_chain = is_chained(period.timetable.schedule)
+        if upcoming is None or history.is_frozen(upcoming.due_at):  # held times wait for the resume, too
             return
         if seen and upcoming.due_at <= seen and not is_full and not is_chain:
-            yield f"I1: stopped at {standing.status_at}, but {upcoming.planned_for} was due before and has no record"
+            yield f"I1: stopped at {timer.status_at}, but {upcoming.planned_for} was due before and has no record"
         return
-    if standing.ending is not None or standing.status == "pending":
+    if timer.ending is not None or timer.status == "pending":
         return
-    is_busy = standing.live + standing.waiting > 0
-    if is_chained(chapter.timetable.schedule) and is_busy:
+    is_busy = timer.live + timer.waiting > 0
+    if is_chained(period.timetable.schedule) and is_busy:
         return
     due_at = None if upcoming is None else upcoming.due_at
-    if standing.due_at != due_at:
-        yield f"I1: the timer is due at {standing.due_at}, its next planned time at {due_at}"
+    if timer.due_at != due_at:
+        yield f"I1: the timer is due at {timer.due_at}, its next planned time at {due_at}"
 
 
-def records_of(rows: Sequence[tuple[Any, ...]]) -> list[Recorded]:
-    return [Recorded(*row) for row in rows]
+def records_of(rows: Sequence[tuple[Any, ...]]) -> list[RunRecord]:
+    return [RunRecord(*row) for row in rows]

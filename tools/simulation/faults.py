@@ -1,4 +1,4 @@
-"""What goes wrong: nodes that die, freeze, shut down or lose a commit's reply, at instants that follow from the seed."""
+"""Faults: nodes that die, freeze, shut down or lose a commit's reply, at instants that follow from the seed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from foliot.storage.tx import Database, Params, Role, Row, Tx
 from tools.simulation.world import HOUR, MINUTE, Size
 
 BETWEEN = 100 * MINUTE  # faults, on average
-_NOWHERE = 99  # no transaction has so many statements: it dies at its commit
+_AT_COMMIT = 99  # no transaction has so many statements: it dies at its commit
 
 
 class FaultKind(StrEnum):
     CRASH = "crash"  # memory is gone, leases stay behind
-    FREEZE = "freeze"  # the process stops and goes on later, not knowing
+    FREEZE = "freeze"  # the process stops and goes on later, unaware
     BLACKOUT = "blackout"  # every node is down for hours
     TORN = "torn"  # dies in the middle of its next transaction, or just before the commit
-    LOST_REPLY = "lost_reply"  # commits, and is told that nobody knows
+    LOST_REPLY = "lost_reply"  # commits, and the reply is lost
     DRAIN = "drain"  # a graceful shutdown: what it holds is handed back
 
 
@@ -51,20 +51,20 @@ def faults(size: Size, nodes: int) -> Iterator[Fault]:
         kind = chance.choices(list(FaultKind), (5, 4, 1, 6, 4, 2))[0]
         longest = 9 * HOUR if kind is FaultKind.BLACKOUT else HOUR
         lasts = timedelta(seconds=chance.randint(20, int(longest.total_seconds())))
-        yield Fault(at, kind, chance.randrange(nodes), lasts, chance.choice((0, 1, 2, 3, _NOWHERE)))
+        yield Fault(at, kind, chance.randrange(nodes), lasts, chance.choice((0, 1, 2, 3, _AT_COMMIT)))
 
 
 class NodeDied(BaseException):
-    """No handler in the product may catch this: a killed process handles nothing."""
+    """No code of the product may catch this: a killed process handles nothing."""
 
 
 class FaultyDatabase(Database):
-    """The product's own database, with a fault to come in the next transaction once one is armed."""
+    """The product's own database; an armed fault happens in the next transaction."""
 
     armed: Fault | None = None
 
     async def open(self) -> None:
-        # No pooler stands in between here, and planning the same few statements anew takes a third of a simulation's time.
+        # There is no pooler here, and planning the same few statements again takes a third of a simulation's time.
         assert isinstance(self._pool.kwargs, dict)
         self._pool.kwargs["prepare_threshold"] = 3
         await super().open()
@@ -91,9 +91,7 @@ class FaultyDatabase(Database):
 
 
 class _RepeatableTx(Tx):
-    """Timers due at the same instant come in the order of ids: who is first at a cap is for the seed to say, not for the place of
-    rows on disk.
-    """
+    """Order timers that are due at the same instant by id: the seed decides which is first at a cap, not the order of rows on disk."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What a simulation has seen, as figures: how much happened, how it ended, how fast it went, and a hash of the whole history."""
+"""The figures of a simulation: counts, outcomes, speed, and a hash of the whole history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psycopg
 
 from tools.simulation.world import Size
 
-# Ids and numbers take no part, and a sum does not ask for an order: equal histories have equal sums.
+# Without ids and numbers, and as a sum, which needs no order: equal histories have equal sums.
 _HISTORY = """
 SELECT sum(hashtextextended(concat_ws('|', jobs.name, planned_key, fold, runs.schedule_rev, trigger, runs.status, skip_reason,
                                       planned_for, planned_until, count, runs.created_at, started_at, finished_at, attempt_count,
@@ -34,7 +34,7 @@ class Figures:
     records: Mapping[str, int]  # by how they ended
     occurrences: int  # planned times and other causes, those inside gap records counted one by one
     attempts: int
-    happenings: Mapping[str, int]  # what nodes did and what befell them
+    happenings: Mapping[str, int]  # actions and faults of nodes
     checks: int
     history: str
     seconds: float
@@ -58,7 +58,7 @@ class Figures:
 
 
 def merged(size: Size, slices: Sequence[Figures], seconds: float) -> Figures:
-    """Of slices that lived side by side. Sums all of it, the history too, so the order does not matter."""
+    """Merge the figures of slices by sums, the history too, so the order does not matter."""
     records, happenings = Counter[str](), Counter[str]()
     for each in slices:
         records.update(each.records)
@@ -76,7 +76,7 @@ def merged(size: Size, slices: Sequence[Figures], seconds: float) -> Figures:
 
 
 def so_far(owner: psycopg.Connection[Any]) -> int:
-    """Occurrences, by the counters of the timers: to show how it goes on, without reading the ledger."""
+    """Return the occurrences so far, by the counters of the timers, without reading all runs."""
     row = owner.execute("SELECT COALESCE(sum(fire_count + skip_count), 0) FROM foliot.timers").fetchone()
     assert row is not None
     return int(row[0])

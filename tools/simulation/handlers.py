@@ -20,21 +20,23 @@ _WHOLE = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class PlannedAttempt:
     takes: timedelta
     outcome: Outcome
 
 
-def act(lot: str, name: str, behaviour: Behaviour, planned_for: datetime, attempt: int) -> Act:
-    key = f"{lot}/{name}/{planned_for.timestamp()}/{attempt}".encode()
+def plan_attempt(
+    seed: str, name: str, behaviour: Behaviour, planned_for: datetime, attempt: int
+) -> PlannedAttempt:
+    key = f"{seed}/{name}/{planned_for.timestamp()}/{attempt}".encode()
     digest = blake2b(key, digest_size=12).digest()
     length, luck, mood = (int.from_bytes(digest[start : start + 4], "big") / _WHOLE for start in (0, 4, 8))
     if luck < behaviour.hanging:
-        return Act(FOR_EVER, Succeeded())
+        return PlannedAttempt(FOR_EVER, Succeeded())
     takes = behaviour.typical * (0.25 + 1.5 * length)
     if luck < behaviour.hanging + behaviour.failing:
-        return Act(takes, _failure(mood))
-    return Act(takes, AskedSkip(SkipReason.QUOTA, "nothing to do") if mood < 0.02 else Succeeded())
+        return PlannedAttempt(takes, _failure(mood))
+    return PlannedAttempt(takes, AskedSkip(SkipReason.QUOTA, "nothing to do") if mood < 0.02 else Succeeded())
 
 
 def _failure(mood: float) -> Outcome:

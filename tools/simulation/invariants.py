@@ -11,8 +11,8 @@ import psycopg
 from foliot.domain.policy import OverlapRule
 from foliot.domain.run import Trigger
 from foliot.storage.queue.run_queue import Claimed
-from tools.simulation.chronicle import Chronicle, Story
-from tools.simulation.expectation import Standing, judge, may_begin, records_of
+from tools.simulation.command_log import CommandLog, JobHistory
+from tools.simulation.expectation import TimerState, find_violations, may_begin, records_of
 
 DAY = timedelta(days=1)
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ _MATCHING = """
                            ELSE ARRAY['succeeded', 'failed', 'timed_out', 'interrupted', 'cancelled'] END
 """
 
-# Each finds what is wrong; no rows is right. %(exclusive)s, %(jobs)s and %(most_tries)s come from the chronicle.
+# Each finds what is wrong; no rows is right. %(exclusive)s, %(jobs)s and %(most_tries)s come from the command_log.
 CHECKS = {
     "I2 unique: one record per planned time": """
         SELECT job_id, planned_key, fold, schedule_rev, count(*) FROM runs WHERE trigger = 'schedule' AND created_at >= %(since)s
@@ -126,39 +126,39 @@ _STILL_OPEN = f"""
 """
 
 
-class Broken(AssertionError):
+class InvariantBroken(AssertionError):
     """An invariant does not hold. The seed in the message reproduces it."""
 
 
 class Judge:
-    def __init__(self, owner: psycopg.Connection[Any], chronicle: Chronicle) -> None:
+    def __init__(self, owner: psycopg.Connection[Any], command_log: CommandLog) -> None:
         self._owner = owner
-        self._chronicle = chronicle
-        self._ended: dict[int, Any] = {}  # what was final at the end of a day, as it was then
+        self._command_log = command_log
+        self._ended: dict[int, Any] = {}  # final records at the end of each day
         self.checked = 0
 
-    def look(self, now: datetime, since: datetime = EVER) -> None:
-        """At the end of a simulated day: everything that one statement can tell of what was recorded since then."""
+    def check(self, now: datetime, since: datetime = EVER) -> None:
+        """Check, at the end of a simulated day, everything that one statement can verify of the records since then."""
         _refuse(self.statements(now, since))
 
-    def look_at_everything(self, now: datetime) -> None:
-        """At the end of the world: the history of every job as well, and that nothing is left to be done."""
-        _refuse(self.complaints(now))
+    def check_everything(self, now: datetime) -> None:
+        """Check, at the end of the world, the history of every job as well, and that no work is left."""
+        _refuse(self.violations(now))
 
-    def complaints(self, now: datetime) -> Iterator[str]:
+    def violations(self, now: datetime) -> Iterator[str]:
         yield from self.statements(now)
         yield from self._drained(now)
-        for story in self._chronicle.stories.values():
+        for history in self._command_log.histories.values():
             self.checked += 1
-            for sentence in self._history(story):
-                yield f"{sentence} ({story.name})"
+            for message in self._check_history(history):
+                yield f"{message} ({history.name})"
 
     def statements(self, now: datetime, since: datetime = EVER) -> Iterator[str]:
-        stories, ticks = self._chronicle.stories, self._chronicle.ticks
+        histories, ticks = self._command_log.histories, self._command_log.ticks
         given = {
-            "exclusive": [story.id for story in stories.values() if _is_exclusive(story)],
-            "jobs": list(stories),
-            "most_tries": [story.spec.retry.max + 1 for story in stories.values()],
+            "exclusive": [history.id for history in histories.values() if _is_exclusive(history)],
+            "jobs": list(histories),
+            "most_tries": [history.spec.retry.max + 1 for history in histories.values()],
             "since": since,
             "ticked_at": ticks[-1] if ticks else now - DAY,
         }
@@ -172,8 +172,8 @@ class Judge:
                 yield f"{name}: {wrong}"
         yield from self._finals(now, since)
 
-    def look_at_claims(self, claimed: Sequence[Claimed], now: datetime) -> None:
-        """I3 and I8 for attempts: available by now; all was open when it became so, and the window is open now."""
+    def check_claims(self, claimed: Sequence[Claimed], now: datetime) -> None:
+        """Check I3 and I8 for attempts: available by now, windows open when it became so, and open now."""
         if not claimed:
             return
         rows = self._owner.execute(
@@ -183,17 +183,17 @@ class Judge:
         since = dict(rows)
         for each in claimed:
             self.checked += 1
-            story, available_at = self._chronicle.stories[each.job_id], since[each.run_id]
+            history, available_at = self._command_log.histories[each.job_id], since[each.run_id]
             if available_at > now:
-                raise Broken(
-                    f"I3 never early: {story.name} started at {now}, available from {available_at} on"
+                raise InvariantBroken(
+                    f"I3 never early: {history.name} started at {now}, available from {available_at} on"
                 )
-            if each.trigger is not Trigger.MANUAL and story.is_frozen(now):
-                raise Broken(f"I8 freezes: {story.name} started at {now}, in a freeze")
-            is_bound = story.is_guarded and each.trigger is not Trigger.MANUAL
-            if is_bound and not may_begin(story, available_at, now):
-                raise Broken(
-                    f"I8 windows: {story.name} started at {now}, available since {available_at}, while its window or calendar was closed"
+            if each.trigger is not Trigger.MANUAL and history.is_frozen(now):
+                raise InvariantBroken(f"I8 freezes: {history.name} started at {now}, in a freeze")
+            is_bound = history.is_guarded and each.trigger is not Trigger.MANUAL
+            if is_bound and not may_begin(history, available_at, now):
+                raise InvariantBroken(
+                    f"I8 windows: {history.name} started at {now}, available since {available_at}, while its window or calendar was closed"
                 )
 
     def _drained(self, now: datetime) -> Iterator[str]:
@@ -203,11 +203,11 @@ class Judge:
         if wrong:
             yield f"I14 liveness: still open after all this time: {wrong}"
 
-    def _history(self, story: Story) -> Iterator[str]:
+    def _check_history(self, history: JobHistory) -> Iterator[str]:
         row = self._owner.execute(
             """SELECT jobs.status, jobs.status_at, cursor_at, NULLIF(due_at, 'infinity'), ending, runs_created, live, waiting
                  FROM foliot.timers JOIN foliot.jobs ON jobs.id = timers.job_id WHERE job_id = %s""",
-            [story.id],
+            [history.id],
         ).fetchone()
         if row is None:
             yield "I1: its timer is gone"
@@ -215,13 +215,13 @@ class Judge:
         rows = self._owner.execute(
             """SELECT schedule_rev, planned_for, planned_key, fold, planned_until, count, created_at, started_at, finished_at
                  FROM foliot.runs WHERE job_id = %s AND trigger = 'schedule' ORDER BY planned_for, number""",
-            [story.id],
+            [history.id],
         ).fetchall()
         ends = self._owner.execute(
-            "SELECT finished_at FROM foliot.runs WHERE job_id = %s", [story.id]
+            "SELECT finished_at FROM foliot.runs WHERE job_id = %s", [history.id]
         ).fetchall()
-        yield from judge(
-            story, Standing(*row), records_of(rows), {at for (at,) in ends}, self._chronicle.ticks
+        yield from find_violations(
+            history, TimerState(*row), records_of(rows), {at for (at,) in ends}, self._command_log.ticks
         )
 
     def _finals(self, now: datetime, since: datetime) -> Iterator[str]:
@@ -240,10 +240,10 @@ class Judge:
                 yield f"I10 final: runs that had ended on {EVER + day * DAY:%Y-%m-%d} have changed: {known} -> {found.get(day)}"
 
 
-def _refuse(complaints: Iterator[str]) -> None:
-    for sentence in complaints:
-        raise Broken(sentence)
+def _refuse(violations: Iterator[str]) -> None:
+    for message in violations:
+        raise InvariantBroken(message)
 
 
-def _is_exclusive(story: Story) -> bool:
-    return story.spec.overlap.rule is not OverlapRule.CONCURRENT
+def _is_exclusive(history: JobHistory) -> bool:
+    return history.spec.overlap.rule is not OverlapRule.CONCURRENT

@@ -22,15 +22,15 @@ from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import PoolSize
 from foliot.testing.clock import ManualClock
 from tools.simulation.faults import FaultyDatabase
-from tools.simulation.handlers import act
+from tools.simulation.handlers import plan_attempt
 from tools.simulation.world import MINUTE, TYPE, Behaviour
 
 QUEUE = "default"
 MOST_CLAIMS = 20
-ALL_DUE = 20_000  # at once, so that which of them make a batch hangs on no order
-FEW = 50  # with fewer in its hands, a claim has found nearly all there was
-# Every instant costs transactions, so what need not have its own shares one: workers look up and beat on the whole grain.
-# Leases are longer than in life for it; nothing that is checked hangs on their length.
+ALL_DUE = 20_000  # in one batch, so that the result does not depend on an order
+FEW = 50  # a claim that finds fewer has found nearly all
+# Every instant costs transactions, so steps share instants: workers claim and beat on the whole grain. Leases are longer than in
+# production for it; no check depends on their length.
 GRAIN = 10 * MINUTE
 LEASE = 25 * MINUTE
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,8 +43,8 @@ class Handler:
 
 
 @dataclass(slots=True)
-class Stage:
-    """What all nodes share."""
+class SharedState:
+    """State that all nodes share."""
 
     url: str
     clock: ManualClock
@@ -58,19 +58,19 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HeldRun:
     claimed: Claimed
     ends_at: datetime
     outcome: Outcome
 
 
 class Node:
-    def __init__(self, stage: Stage, name: str) -> None:
-        self.stage = stage
+    def __init__(self, shared: SharedState, name: str) -> None:
+        self.shared = shared
         self.name = name
         self.is_up = False
         self.is_frozen = False
-        self.held: dict[RunId, Holding] = {}
+        self.held: dict[RunId, HeldRun] = {}
         self._ends: list[tuple[datetime, RunId]] = []
         self._lives = 0
         self._turns = Turns()
@@ -83,23 +83,23 @@ class Node:
 
     @property
     def next_end(self) -> datetime | None:
-        """When it will have something to report."""
+        """Return the instant of its next report."""
         while self._ends and self._ends[0][1] not in self.held:
             heappop(self._ends)
         return self._ends[0][0] if self._ends else None
 
     async def start(self) -> None:
         self._lives += 1
-        chance = Random(f"{self.stage.lot}/{self.name}/{self._lives}")
+        chance = Random(f"{self.shared.lot}/{self.name}/{self._lives}")
         self.database = FaultyDatabase(
-            self.stage.url, clock=self.stage.clock, size=PoolSize(most=1), chance=chance
+            self.shared.url, clock=self.shared.clock, size=PoolSize(most=1), chance=chance
         )
         self.is_up, self.is_frozen = True, False
         await self.database.open()
         await self._register()
 
     async def die(self) -> None:
-        """Whatever it held is remembered by the leases alone."""
+        """Forget all runs: only the leases remember them."""
         was_up, self.is_up, self.is_frozen = self.is_up, False, False
         self._forget()
         if was_up:
@@ -108,25 +108,25 @@ class Node:
     async def drain(self) -> None:
         await self._report({run_id: HandedBack() for run_id in self.held})
         await workers.leave(self.database, self.worker_id)
-        self.stage.count("drained")
+        self.shared.count("drained")
         await self.die()
 
     async def tick(self) -> bool:
-        """Whether nothing that was due is left."""
+        """Fire all due timers and return whether none is left."""
         while True:
-            self.stage.count("ticks")
+            self.shared.count("ticks")
             ticked = await tick(self.database, ALL_DUE)
             if ticked.looked_at < ALL_DUE:
                 return True
 
     async def claim(self) -> list[Claimed]:
-        """As many batches as it has room for: one serves some of the workspaces only."""
+        """Claim batches until the capacity is used: one batch serves some of the workspaces only."""
         taken: list[Claimed] = []
         for _ in range(MOST_CLAIMS):
-            permits = self.stage.capacity - len(self.held)
+            permits = self.shared.capacity - len(self.held)
             if permits <= 0:
                 break
-            self.stage.count("claims")
+            self.shared.count("claims")
             try:
                 claimed = await claim(self.database, self.worker_id, QUEUE, [TYPE], permits, self._turns)
             except DatabaseUnavailable:
@@ -140,21 +140,21 @@ class Node:
         return taken
 
     async def report(self) -> None:
-        now = self.stage.clock.now()
+        now = self.shared.clock.now()
         ended = {}
         while (at := self.next_end) is not None and at <= now:
             _, run_id = heappop(self._ends)
             ended[run_id] = self.held[run_id].outcome
         try:
             await self._report(ended)
-        except DatabaseUnavailable:  # kept or not? the fence will tell: say it again
+        except DatabaseUnavailable:  # stored or not, the fence decides: report again
             for run_id in ended:
                 heappush(self._ends, (now, run_id))
 
     async def beat(self) -> None:
         beat = await workers.beat(self.database, self.worker_id, lease=LEASE)
-        if not beat.is_alive:  # given up for lost: the runs are somebody else's now
-            self.stage.count("struck_off")
+        if not beat.is_alive:  # given up for lost: other workers have the runs now
+            self.shared.count("struck_off")
             self._forget()
             await self._register()
             return
@@ -162,79 +162,81 @@ class Node:
 
     async def sweep(self) -> None:
         swept = await sweep(self.database)
-        self.stage.count("swept lost", swept.lost)
-        self.stage.count("swept timed out", swept.timed_out)
-        self.stage.count("swept cancelled", swept.cancelled)
+        self.shared.count("swept lost", swept.lost)
+        self.shared.count("swept timed out", swept.timed_out)
+        self.shared.count("swept cancelled", swept.cancelled)
 
-    async def keep_house(self) -> None:
-        self.stage.count("expired", await expire_runs(self.database))
-        self.stage.count("windows opened", await open_windows(self.database))
+    async def expire_and_open(self) -> None:
+        self.shared.count("expired", await expire_runs(self.database))
+        self.shared.count("windows opened", await open_windows(self.database))
 
     async def answer_gates(self) -> None:
-        self.stage.count("gates answered", await judge_gates(self.database))
+        self.shared.count("gates answered", await judge_gates(self.database))
 
     async def renew_zone_data(self) -> None:
-        """As after an upgrade: every timer is looked at again, and none has another time."""
+        """Replan every timer, as after an upgrade; none gets another time."""
         moved = await refresh_zone_data(self.database)
-        self.stage.count("zone data renewed", moved is not None)
-        self.stage.count("moved by zone data", moved or 0)
+        self.shared.count("zone data renewed", moved is not None)
+        self.shared.count("moved by zone data", moved or 0)
 
     async def recount(self) -> None:
-        self.stage.count("caps miscounted", await limits.recount(self.database))
+        self.shared.count("caps miscounted", await limits.recount(self.database))
 
-    async def mind_freezes(self) -> None:
-        self.stage.count("held by a freeze", await freezes.hold(self.database))
+    async def apply_freezes(self) -> None:
+        self.shared.count("held by a freeze", await freezes.hold(self.database))
         thawed = await freezes.thaw(self.database)
-        self.stage.count("thawed", thawed.runs)
+        self.shared.count("thawed", thawed.runs)
 
     async def report_all(self) -> tuple[frozenset[RunId], frozenset[RunId]]:
-        """Everything it believes to hold, at once: what a process does that was frozen. What was said, and what was accepted."""
-        said = {run_id: holding.outcome for run_id, holding in self.held.items()}
-        return frozenset(said), await self._report(said)
+        """Report every held run at once, as a process that was frozen does. Return the reported and the accepted runs."""
+        reported = {run_id: held.outcome for run_id, held in self.held.items()}
+        return frozenset(reported), await self._report(reported)
 
     async def _register(self) -> None:
         self.worker_id = await workers.register(
-            self.database, self.name, [QUEUE], [TYPE], self.stage.capacity, lease=LEASE
+            self.database, self.name, [QUEUE], [TYPE], self.shared.capacity, lease=LEASE
         )
 
     def _take(self, claimed: Claimed) -> None:
-        handler = self.stage.handlers[claimed.job_id]
-        acted = act(self.stage.lot, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt)
-        now, outcome = self.stage.clock.now(), acted.outcome
-        ends_at = now + acted.takes
+        handler = self.shared.handlers[claimed.job_id]
+        planned = plan_attempt(
+            self.shared.lot, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt
+        )
+        now, outcome = self.shared.clock.now(), planned.outcome
+        ends_at = now + planned.takes
         if ends_at > claimed.deadline_at:
             ends_at, outcome = claimed.deadline_at, TimedOut()
         ends_at = whole(ends_at, GRAIN if handler.behaviour.typical > MINUTE else MINUTE)
-        self.held[claimed.run_id] = Holding(claimed, ends_at, outcome)
+        self.held[claimed.run_id] = HeldRun(claimed, ends_at, outcome)
         heappush(self._ends, (ends_at, claimed.run_id))
 
     async def _report(self, outcomes: dict[RunId, Outcome]) -> frozenset[RunId]:
         if not outcomes:
             return frozenset()
-        # By name and time: the order of a batch draws the lots for its retries, and ids must have no part in that.
+        # By name and time: the order of a batch determines the jitter of its retries, and ids must not.
         ordered = sorted(outcomes, key=lambda run_id: self._order(self.held[run_id].claimed))
         claims = [self.held[run_id].claimed for run_id in ordered]
         reports = [
             Report(each.run_id, each.job_id, each.fence, self.worker_id, outcomes[each.run_id])
             for each in claims
         ]
-        self.stage.count("reports")
+        self.shared.count("reports")
         accepted = await report(self.database, reports)
-        self.stage.count("refused", len(reports) - len(accepted))
+        self.shared.count("refused", len(reports) - len(accepted))
         for run_id in outcomes:
             self.held.pop(run_id)
         return accepted
 
     def _order(self, claimed: Claimed) -> tuple[str, datetime, int]:
-        return self.stage.handlers[claimed.job_id].name, claimed.planned_for, claimed.fence
+        return self.shared.handlers[claimed.job_id].name, claimed.planned_for, claimed.fence
 
     async def _hand_back_unknown(self) -> None:
-        """After a claim whose commit nobody confirmed: the books say what became of it."""
+        """Hand back runs of a claim whose commit was not confirmed: the leases show them."""
         for lease in await workers.held(self.database, self.worker_id):
             if lease.run_id not in self.held:
                 gone = Report(lease.run_id, lease.job_id, lease.fence, self.worker_id, HandedBack())
                 await report(self.database, [gone])
-                self.stage.count("handed back")
+                self.shared.count("handed back")
 
     def _forget(self) -> None:
         self.held.clear()
@@ -242,5 +244,5 @@ class Node:
 
 
 def whole(at: datetime, grain: timedelta = GRAIN) -> datetime:
-    """The next instant on the grain."""
+    """Return the next instant on the grain."""
     return at + (-(at - _EPOCH) % grain)

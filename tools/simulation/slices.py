@@ -1,6 +1,6 @@
-"""A world in slices, each a simulation of its own on its own database, shared out among processes.
+"""Simulate a world in slices, each on its own database, distributed over processes.
 
-What the slices are follows from the size of the world alone: the same seed gives the same history, however many processes there are.
+The slices follow from the size of the world alone: the same seed gives the same history for any number of processes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 from foliot.clock import monotonic
 from foliot.testing.database import Databases
 from tools.simulation.figures import Figures, merged
-from tools.simulation.invariants import Broken
+from tools.simulation.invariants import InvariantBroken
 from tools.simulation.run import simulate
 from tools.simulation.world import Size
 
-LOOK_EVERY = 5.0  # seconds, at processes that may have died without a word
+CHECK_EVERY = 5.0  # seconds: a process may have died silently
 Part = tuple[int, Size, str]  # its number, its world, its database
 
 
@@ -41,52 +41,52 @@ class Progress:
 
 
 def simulate_in_slices(
-    size: Size, server: Databases, processes: int, tell: Callable[[Progress], None]
+    size: Size, server: Databases, processes: int, on_progress: Callable[[Progress], None]
 ) -> Figures:
-    """Raises `Broken` where any slice breaks an invariant."""
+    """Raise `InvariantBroken` where any slice breaks an invariant."""
     began, slices = monotonic(), size.slices()
     seen = [(0, 0)] * len(slices)  # day and occurrences
     done: dict[int, Figures] = {}
     context = multiprocessing.get_context("spawn")
-    news: Queue[Any] = context.Queue()
+    messages: Queue[Any] = context.Queue()
     with ExitStack() as stack:
         parts = [(number, part, stack.enter_context(server.fresh())) for number, part in enumerate(slices)]
-        hands = [
-            context.Process(target=_work, args=(parts[place::processes], news), daemon=True)
-            for place in range(min(processes, len(parts)))
+        workers = [
+            context.Process(target=_work, args=(parts[first::processes], messages), daemon=True)
+            for first in range(min(processes, len(parts)))
         ]
-        for hand in hands:
-            hand.start()
-        for hand in hands:
-            stack.callback(hand.terminate)
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            stack.callback(worker.terminate)
         while len(done) < len(slices):
             try:
-                number, word = news.get(timeout=LOOK_EVERY)
+                number, message = messages.get(timeout=CHECK_EVERY)
             except queue.Empty:
-                if any(hand.exitcode for hand in hands):
-                    raise Broken("a process of the simulation died without a word") from None
+                if any(worker.exitcode for worker in workers):
+                    raise InvariantBroken("a process of the simulation died silently") from None
                 continue
-            match word:
+            match message:
                 case Figures():
-                    done[number] = word
+                    done[number] = message
                 case str():
-                    raise Broken(f"in slice {number + 1} of {len(slices)}: {word}")
+                    raise InvariantBroken(f"in slice {number + 1} of {len(slices)}: {message}")
                 case _:
-                    seen[number] = word
+                    seen[number] = message
                     share = sum(day for day, _ in seen) / (size.days * len(slices))
-                    tell(Progress(share, sum(count for _, count in seen), monotonic() - began))
+                    on_progress(Progress(share, sum(count for _, count in seen), monotonic() - began))
     return merged(size, [done[number] for number in range(len(slices))], monotonic() - began)
 
 
-def _work(parts: Sequence[Part], news: Queue[Any]) -> None:
-    logging.disable(logging.WARNING)  # lost workers and refused reports are what this is about
+def _work(parts: Sequence[Part], messages: Queue[Any]) -> None:
+    logging.disable(logging.WARNING)  # lost workers and refused reports are expected
     for number, size, url in parts:
         try:
-            news.put((number, asyncio.run(simulate(size, url, _teller(number, news)))))
-        except Exception as broken:  # noqa: BLE001  # whatever it was, the parent says it and ends
-            news.put((number, f"{type(broken).__name__}: {broken}"))
+            messages.put((number, asyncio.run(simulate(size, url, _progress_sender(number, messages)))))
+        except Exception as broken:  # noqa: BLE001  # the parent reports it and ends
+            messages.put((number, f"{type(broken).__name__}: {broken}"))
             return
 
 
-def _teller(number: int, news: Queue[Any]) -> Callable[[int, int], None]:
-    return lambda day, occurrences: news.put((number, (day, occurrences)))
+def _progress_sender(number: int, messages: Queue[Any]) -> Callable[[int, int], None]:
+    return lambda day, occurrences: messages.put((number, (day, occurrences)))

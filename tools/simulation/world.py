@@ -1,4 +1,4 @@
-"""The world of a simulation: who has which jobs. All of it follows from the seed."""
+"""The world of a simulation: workspaces and their jobs, all from the seed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ from foliot.domain.schedule import (
     Window,
 )
 
-SPRING = datetime(
-    2027, 3, 8, tzinfo=UTC
-)  # the north jumps over an hour in these weeks, the south repeats one
+# In these weeks clocks in the north skip an hour, and clocks in the south repeat one.
+SPRING = datetime(2027, 3, 8, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 TYPE = "simulated"
@@ -54,7 +53,7 @@ ZONES = (
 )  # fmt: skip
 
 
-class Beat(StrEnum):
+class Cadence(StrEnum):
     DAILY = "daily"
     HOURLY = "hourly"
     QUARTERLY = "quarterly"
@@ -68,8 +67,13 @@ class Mix(StrEnum):
     LIGHT = "light"
 
 
-SHARES = {Beat.DAILY: 60, Beat.HOURLY: 30, Beat.QUARTERLY: 9, Beat.MINUTELY: 1}
-LENGTHS = {Beat.DAILY: 24 * HOUR, Beat.HOURLY: HOUR, Beat.QUARTERLY: 15 * MINUTE, Beat.MINUTELY: MINUTE}
+SHARES = {Cadence.DAILY: 60, Cadence.HOURLY: 30, Cadence.QUARTERLY: 9, Cadence.MINUTELY: 1}
+LENGTHS = {
+    Cadence.DAILY: 24 * HOUR,
+    Cadence.HOURLY: HOUR,
+    Cadence.QUARTERLY: 15 * MINUTE,
+    Cadence.MINUTELY: MINUTE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,11 @@ class Size:
 
     @property
     def lot(self) -> str:
-        """What all chance is drawn from: every slice has luck of its own."""
+        """Return the seed of all random numbers: every slice has its own."""
         return f"{self.seed}/{self.first}" if self.first else str(self.seed)
 
     def slices(self) -> tuple[Size, ...]:
-        """Worlds of their own that make up this one. They follow from its size alone, so as many processes as one likes may share them."""
+        """Divide the world into worlds of their own. They follow from its size alone, so any number of processes may share them."""
         return tuple(
             replace(self, first=self.first + start, workspaces=min(SLICE, self.workspaces - start))
             for start in range(0, self.workspaces, SLICE)
@@ -103,7 +107,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What the handler of a job is like: how long it takes, how often it fails, hangs, or asks for something."""
+    """The behaviour of a job's handler: how long it takes, and how often it fails or hangs."""
 
     typical: timedelta
     failing: float
@@ -136,13 +140,13 @@ class NewJob:
 
 def world(size: Size) -> Iterator[NewJob]:
     chance = Random(f"{size.lot}/world")
-    beats = [beat for beat, share in SHARES.items() for _ in range(share)]
+    cadences = [cadence for cadence, share in SHARES.items() for _ in range(share)]
     for workspace in range(size.workspaces):
         for place in range(size.jobs):
             number = workspace * size.jobs + place
-            if number % len(beats) == 0:
-                chance.shuffle(beats)
-            yield _job(size, chance, beats[number % len(beats)], workspace, place)
+            if number % len(cadences) == 0:
+                chance.shuffle(cadences)
+            yield _job(size, chance, cadences[number % len(cadences)], workspace, place)
 
 
 def caps(size: Size) -> Iterator[tuple[int, str, int]]:
@@ -164,13 +168,13 @@ def other_schedule(chance: Random, size: Size, schedule: Schedule) -> Schedule:
         case Cron() if schedule.expr.split()[0] in {"*", "*/15"}:
             return Cron(schedule.expr, chance.choice(ZONES))
         case Cron():
-            return _cron(chance, Beat.DAILY, size.mix)
+            return _cron(chance, Cadence.DAILY, size.mix)
         case _:
             return schedule
 
 
-def _job(size: Size, chance: Random, beat: Beat, workspace: int, place: int) -> NewJob:
-    schedule, upstream = _schedule(chance, beat, size, place)
+def _job(size: Size, chance: Random, cadence: Cadence, workspace: int, place: int) -> NewJob:
+    schedule, upstream = _schedule(chance, cadence, size, place)
     calendar = _calendar(chance) if chance.random() < 0.06 else None
     spec = Spec(
         schedule=schedule,
@@ -190,7 +194,7 @@ def _job(size: Size, chance: Random, beat: Beat, workspace: int, place: int) -> 
         concurrency_key=SHARED if chance.random() < 0.1 else None,
     )
     behaviour = Behaviour(
-        typical=min(LENGTHS[beat] * chance.choice((0.1, 0.3, 0.3, 1.2)), 2 * HOUR),
+        typical=min(LENGTHS[cadence] * chance.choice((0.1, 0.3, 0.3, 1.2)), 2 * HOUR),
         failing=chance.choice((0, 0.02, 0.1, 0.1, 0.5)) if chance.random() < 0.95 else 0.95,
     )
     return NewJob(
@@ -198,15 +202,15 @@ def _job(size: Size, chance: Random, beat: Beat, workspace: int, place: int) -> 
     )
 
 
-def _schedule(chance: Random, beat: Beat, size: Size, place: int) -> tuple[Schedule, Upstream | None]:
+def _schedule(chance: Random, cadence: Cadence, size: Size, place: int) -> tuple[Schedule, Upstream | None]:
     roll = chance.random()
-    if beat is Beat.DAILY and roll < 0.05:
+    if cadence is Cadence.DAILY and roll < 0.05:
         return Once(size.start + _some(chance, HOUR, size.end - size.start), chance.choice(ZONES)), None
-    if beat is Beat.DAILY and roll < 0.10 and place:
+    if cadence is Cadence.DAILY and roll < 0.10 and place:
         return Manual(), Upstream(
             chance.randint(1, place), chance.choice(list(EdgeCondition)), EdgeMode.TRIGGER
         )
-    if beat is Beat.HOURLY and roll < 0.20:
+    if cadence is Cadence.HOURLY and roll < 0.20:
         mode = IntervalMode.FIXED_DELAY if roll < 0.08 else IntervalMode.FIXED_RATE
         return Interval(HOUR * chance.choice((0.5, 1, 2)), mode=mode), None
     gate = (
@@ -214,24 +218,24 @@ def _schedule(chance: Random, beat: Beat, size: Size, place: int) -> tuple[Sched
         if place and roll > 0.96
         else None
     )
-    return _cron(chance, beat, size.mix), gate
+    return _cron(chance, cadence, size.mix), gate
 
 
-def _cron(chance: Random, beat: Beat, mix: Mix) -> Cron:
+def _cron(chance: Random, cadence: Cadence, mix: Mix) -> Cron:
     minute, hour = chance.randrange(0, 60, 10), chance.choice((*range(5), *range(24)))
-    match beat:
-        case Beat.DAILY:
+    match cadence:
+        case Cadence.DAILY:
             expr = f"{minute} {hour} * * {chance.choice(('*', '*', '*', '1-5'))}"
-        case Beat.HOURLY:
+        case Cadence.HOURLY:
             expr = f"{minute} {chance.choice(('*', '*', '0-23'))} * * *"
-        case Beat.QUARTERLY:
+        case Cadence.QUARTERLY:
             expr = "*/15 * * * *"
-        case Beat.MINUTELY:
+        case Cadence.MINUTELY:
             expr = "* * * * *" if mix is Mix.FULL else f"* {chance.choice((1, 2))} * * *"
-    spread = 5 * MINUTE if beat is Beat.DAILY and chance.random() < 0.05 else timedelta(0)
+    spread = 5 * MINUTE if cadence is Cadence.DAILY and chance.random() < 0.05 else timedelta(0)
     return Cron(
         expr,
-        chance.choice(ZONES[:2] if beat is Beat.MINUTELY and mix is Mix.LIGHT else ZONES),
+        chance.choice(ZONES[:2] if cadence is Cadence.MINUTELY and mix is Mix.LIGHT else ZONES),
         gap=chance.choice(list(Gap)),
         overlap_time=chance.choice(list(OverlapTime)),
         spread=spread,

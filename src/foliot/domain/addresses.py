@@ -16,7 +16,7 @@ Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class BlockedAddress:
     """Why an address is blocked. `meant` is its final destination: another address if it wraps an IPv4 address."""
 
     address: Address
@@ -35,12 +35,12 @@ class Closed:
         return f"{host} is {place}" if len(way) == 1 else f"{way[0]} {', which '.join(way[1:])}, {place}"
 
 
-def closed(address: Address, allowed: Sequence[Network] = ()) -> Closed | None:
+def closed(address: Address, allowed: Sequence[Network] = ()) -> BlockedAddress | None:
     """Return why the address is blocked, or None. A wrapped address must be allowed too."""
     for meant in meanings(address):
         found = _closed_network(meant)
         if found is not None and not any(_holds(network, meant) for network in allowed):
-            return Closed(address, meant, *found)
+            return BlockedAddress(address, meant, *found)
     return None
 
 

@@ -18,7 +18,7 @@ DEFAULT_PREFIX = "bull"  # of BullMQ's keys
 _PART = re.compile(r"\*\*|\*|\{workspace\}")
 
 
-class Refused(NamedTuple):
+class HandOverRefusal(NamedTuple):
     """Why the hand-over is refused, and what to do; `field` is the field of the configuration."""
 
     field: str
@@ -31,7 +31,7 @@ class BridgePolicy:
     queues: tuple[str, ...] = (DEFAULT_QUEUE,)
     tasks: tuple[str, ...] = ()
 
-    def refusal(self, config: Mapping[str, Any], slug: str) -> Refused | None:
+    def refusal(self, config: Mapping[str, Any], slug: str) -> HandOverRefusal | None:
         """Of a whole configuration, as it is about to be handed over."""
         queue = str(config.get("queue") or DEFAULT_QUEUE)
         prefix = str(config.get("prefix") or DEFAULT_PREFIX)
@@ -40,24 +40,24 @@ class BridgePolicy:
                 return found
         return self.refusal_of_queue(queue, slug, prefix)
 
-    def refusal_of_task(self, field: str, name: str) -> Refused | None:
+    def refusal_of_task(self, field: str, name: str) -> HandOverRefusal | None:
         if _is_among(name, self.tasks, None):
             return None
         known = f"Allowed are {', '.join(self.tasks)}." if self.tasks else "None are allowed yet."
-        return Refused(
+        return HandOverRefusal(
             field,
             f"Jobs may not hand over {_shown(name)} here.",
             f"{known} The operator names more in FOLIOT_BRIDGE_TASKS, for the server and its workers.",
         )
 
-    def refusal_of_queue(self, queue: str, slug: str, prefix: str = DEFAULT_PREFIX) -> Refused | None:
+    def refusal_of_queue(self, queue: str, slug: str, prefix: str = DEFAULT_PREFIX) -> HandOverRefusal | None:
         """A prefix other than BullMQ's own is a part of the name."""
         name = queue_name(queue, slug)
         whole = name if prefix == DEFAULT_PREFIX else f"{prefix}:{name}"
         if _is_among(whole, self.queues, slug):
             return None
         known = ", ".join(queue_name(each, slug) for each in self.queues) or "none"
-        return Refused(
+        return HandOverRefusal(
             "queue",
             f"Jobs of this workspace may not use the queue {_shown(whole)}.",
             f"Allowed are {known}. The operator names more in FOLIOT_BRIDGE_QUEUES, for the server and its workers.",

@@ -13,9 +13,9 @@ from foliot.domain.dependencies import Edge, JoinRule
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
+from foliot.domain.run import Target
 from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
-from foliot.domain.target import Target
 
 Json = Mapping[str, Any]
 

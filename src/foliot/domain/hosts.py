@@ -16,7 +16,7 @@ class HostStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class HostContact:
     """The last contact of a host and the deadline of the next. A host that leaves in order has no deadline."""
 
     last_seen_at: datetime

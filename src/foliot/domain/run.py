@@ -70,3 +70,46 @@ class RunFacts:
     started_at: datetime | None = None
     cancel_requested: bool = False
     last_error: RunError | None = None  # of the attempt before: what a retry that never starts ends with
+
+
+LONGEST_NOTE = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    done: float
+    total: float
+    note: str
+    at: datetime
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1; what counts beyond its total is done."""
+        return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 1.0
+
+
+class TargetKind(StrEnum):
+    HOST = "host"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target by name: when an instance moves to another host, waiting runs follow it."""
+
+    kind: TargetKind
+    name: str
+
+    @property
+    def text(self) -> str:
+        """As the engine's tables have it."""
+        return f"{self.kind.value}/{self.name}"
+
+    @property
+    def words(self) -> str:
+        return f'host "{self.name}"' if self.kind is TargetKind.HOST else f'server "{self.name}"'
+
+
+def target_of(text: str) -> Target:
+    kind, _, name = text.partition("/")
+    return Target(TargetKind(kind), name)

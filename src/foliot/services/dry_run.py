@@ -14,9 +14,15 @@ from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, RunId, SecretId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.planning.upcoming_changes import Difference, Upcoming, difference, nothing_ahead, upcoming
+from foliot.domain.planning.upcoming_changes import (
+    Upcoming,
+    UpcomingDifference,
+    difference,
+    nothing_ahead,
+    upcoming,
+)
 from foliot.domain.schedule import PlannedTime, is_chained
-from foliot.domain.schedule.warnings import cautions
+from foliot.domain.schedule.notes import cautions
 from foliot.services.jobs.job_search import FIRING
 from foliot.services.jobs.written_steps import WrittenJob, find_warnings
 from foliot.services.runs import explain, history
@@ -42,7 +48,7 @@ class JobPreview:
 
     job: StoredJob | None
     times: tuple[PlannedTime, ...]
-    difference: Difference
+    difference: UpcomingDifference
     warnings: tuple[str, ...]
 
 

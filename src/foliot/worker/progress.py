@@ -15,7 +15,7 @@ from foliot.domain.errors import FoliotError
 from foliot.domain.ids import RunId
 from foliot.domain.logs import storable
 from foliot.domain.masking import NO_MASKS, Masks
-from foliot.domain.progress import LONGEST_NOTE, Progress
+from foliot.domain.run import LONGEST_NOTE, Progress
 from foliot.sdk.context import ReportProgress
 from foliot.worker.link import Link
 

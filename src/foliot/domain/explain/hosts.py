@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.explain.records import Explanation, QueuePosition, Recorded, Verdict, quote
-from foliot.domain.hosts import HostStatus, Sighting
+from foliot.domain.hosts import HostContact, HostStatus
 from foliot.domain.job import Job
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 
 # Types that a host runs only when it is told to.
 ALLOWED_BY_FLAG = frozenset({"command", "python"})
@@ -20,13 +20,13 @@ class HostWait:
 
     target: Target
     host: str | None = None
-    sighting: Sighting | None = None
+    sighting: HostContact | None = None
     does_type: str | None = None  # the type of the job, if a live process of the host runs it
     under_way: int = 0
     most: int = 0
 
 
-def away(job: Job, target: Target, host: tuple[str, Sighting] | None) -> str:
+def away(job: Job, target: Target, host: tuple[str, HostContact] | None) -> str:
     if host is None:
         return f"there is no {target.words} now"
     name, sighting = host

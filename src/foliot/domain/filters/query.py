@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
+
+from foliot.domain.errors import QueryInvalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,42 @@ class Query:
 
     def of(self, field: str) -> Iterator[Term]:
         return (term for term in self.terms if term.field == field)
+
+
+class JobSort(StrEnum):
+    CREATED = "created_at"
+    NAME = "name"
+    NEXT = "next_run_at"
+
+
+@dataclass(frozen=True, slots=True)
+class JobOrder:
+    by: JobSort = JobSort.CREATED
+    descending: bool = True
+
+    def __str__(self) -> str:
+        return f"-{self.by}" if self.descending else self.by.value
+
+
+@dataclass(frozen=True, slots=True)
+class JobPosition:
+    """Between two rows: `key` is what they are sorted by, none where that is the id itself."""
+
+    key: str | None
+    id: UUID
+
+
+NEWEST_FIRST = JobOrder()
+
+
+def read_order(text: str) -> JobOrder:
+    """`name`, or `-name` for the other way round."""
+    try:
+        return JobOrder(JobSort(text.removeprefix("-")), text.startswith("-"))
+    except ValueError:
+        known = ", ".join(JobSort)
+        raise QueryInvalid(
+            f'Jobs are not sorted by "{text[:40]}".',
+            pointer="/sort",
+            hint=f"Sort by one of {known}; a minus before it turns the order round.",
+        ) from None

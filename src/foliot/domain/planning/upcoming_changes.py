@@ -28,7 +28,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UpcomingDifference:
     """Up to `until`. What goes off at the same instant is unchanged; what goes off on the same day at another time has moved."""
 
     added: tuple[PlannedTime, ...]
@@ -52,7 +52,7 @@ def upcoming(timetable: Timetable, after: datetime, now: datetime, most: int | N
     return Upcoming(times, times[-1].due_at if is_cut else end)
 
 
-def difference(before: Upcoming, after: Upcoming) -> Difference:
+def difference(before: Upcoming, after: Upcoming) -> UpcomingDifference:
     until = min(before.until, after.until)
     old, new = _by_instant(before.times, until), _by_instant(after.times, until)
     gone = [planned for at, planned in old.items() if at not in new]
@@ -69,7 +69,7 @@ def difference(before: Upcoming, after: Upcoming) -> Difference:
                 removed.append(was)
             else:
                 moved.append(Moved(was, becomes))
-    return Difference(tuple(added), tuple(removed), tuple(moved), len(old) - len(gone), until)
+    return UpcomingDifference(tuple(added), tuple(removed), tuple(moved), len(old) - len(gone), until)
 
 
 def _by_instant(times: Iterable[PlannedTime], until: datetime) -> dict[datetime, PlannedTime]:

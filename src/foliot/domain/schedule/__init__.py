@@ -26,8 +26,7 @@ from foliot.domain.schedule.timetable import (
     preview,
     times_between,
 )
-from foliot.domain.schedule.weekly import Weekly
-from foliot.domain.schedule.window import Otherwise, Window
+from foliot.domain.schedule.window import Otherwise, Weekly, Window
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION, load_zone, zone_names
 
 __all__ = [

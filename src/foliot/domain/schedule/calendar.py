@@ -13,8 +13,7 @@ from foliot.domain.errors import Invalid
 from foliot.domain.schedule.cron import parse_cron
 from foliot.domain.schedule.dst import TICK, nominal_after
 from foliot.domain.schedule.kinds import Gap, OverlapTime
-from foliot.domain.schedule.weekly import ALL_DAYS, Weekly, next_stretch, stretch_holding
-from foliot.domain.schedule.window import Otherwise
+from foliot.domain.schedule.window import ALL_DAYS, Otherwise, Weekly, next_stretch, stretch_holding
 from foliot.domain.schedule.zone import instant_of, load_zone, naive_utc, wall_at
 
 LONGEST_NAME = 200

@@ -10,9 +10,12 @@ from secrets import token_bytes
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.access import KEY_ENTROPY, ApiKey, KeyHolder, Permission, Principal
-from foliot.domain.errors import Conflict, Denied, Invalid, not_found
-from foliot.domain.granting import (
+from foliot.domain.access import (
+    KEY_ENTROPY,
+    ApiKey,
+    KeyHolder,
+    Permission,
+    Principal,
     check_expiry,
     check_narrower,
     check_scopes,
@@ -20,6 +23,7 @@ from foliot.domain.granting import (
     is_within,
     refuse_stronger,
 )
+from foliot.domain.errors import Conflict, Denied, Invalid, not_found
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit

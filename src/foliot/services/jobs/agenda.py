@@ -13,8 +13,7 @@ from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
-from foliot.domain.schedule.notes import notes_on
-from foliot.domain.schedule.warnings import cautions
+from foliot.domain.schedule.notes import cautions, notes_on
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob

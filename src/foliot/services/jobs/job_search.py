@@ -8,7 +8,7 @@ from uuid import UUID
 from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import NEWEST_FIRST, JobOrder, JobPosition, JobSort
+from foliot.domain.filters.query import NEWEST_FIRST, JobOrder, JobPosition, JobSort
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview

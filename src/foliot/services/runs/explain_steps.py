@@ -22,9 +22,8 @@ from foliot.domain.freeze import Freeze, freeze_at
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.domain.run import WaitsFor
+from foliot.domain.run import WaitsFor, target_of
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.domain.target import target_of
 from foliot.services.workers.overview import remedy
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine

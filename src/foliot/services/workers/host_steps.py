@@ -13,7 +13,7 @@ from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts

@@ -13,7 +13,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
-from foliot.domain.target import TargetKind
+from foliot.domain.run import TargetKind
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.workers.host_steps import check_host_quota

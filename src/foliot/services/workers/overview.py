@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.target import Target
+from foliot.domain.run import Target
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 from foliot.storage.workers import workers as worker_rows

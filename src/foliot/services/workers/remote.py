@@ -23,7 +23,7 @@ from foliot.domain.outcomes import (
     Succeeded,
     TimedOut,
 )
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact

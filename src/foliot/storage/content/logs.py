@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import RunId
 from foliot.domain.logs import LogHead, LogLine, fitting
-from foliot.domain.progress import Progress
+from foliot.domain.run import Progress
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 

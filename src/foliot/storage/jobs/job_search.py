@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import JobOrder, JobPosition, JobSort
+from foliot.domain.filters.query import JobOrder, JobPosition, JobSort
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.storage.filter_sql import Column, Conditions, filled, holds_text, one_of, within
 from foliot.storage.jobs.jobs import StoredJob, job_columns

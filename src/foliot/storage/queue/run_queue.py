@@ -17,8 +17,7 @@ from foliot.domain.admission import Admission, Skip, Start, Wait
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.ids import HostId, JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
-from foliot.domain.progress import Progress
-from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
+from foliot.domain.run import Progress, RunError, RunFacts, Trigger, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.storage.arrays import Packer, ints, packed, texts, uuids
 from foliot.storage.queries import sql

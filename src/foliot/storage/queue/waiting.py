@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.domain.run import Trigger, WaitsFor
+from foliot.domain.run import Target, Trigger, WaitsFor, target_of
 from foliot.domain.run_end import Promotion
-from foliot.domain.target import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.timers.timers import TimerRow, queue_address
 from foliot.storage.tx import Row, Tx

@@ -11,8 +11,7 @@ from uuid import UUID
 from foliot.domain.artifacts import Artifact
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
-from foliot.domain.progress import Progress
-from foliot.domain.run import RunError, Trigger
+from foliot.domain.run import Progress, RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.hosts import HostCapacity, Sighting
+from foliot.domain.hosts import HostCapacity, HostContact
 from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
-from foliot.domain.target import Target, TargetKind
+from foliot.domain.run import Target, TargetKind
 from foliot.storage.queries import sql
 from foliot.storage.queue.limits import Permit, ReadyRun
 from foliot.storage.tx import Tx
@@ -31,7 +31,7 @@ class HostRow:
     revision: int
     created_at: datetime
     updated_at: datetime
-    sighting: Sighting
+    sighting: HostContact
     running: int
     types: Sequence[str]  # of its live workers
 
@@ -62,7 +62,7 @@ class TargetHost:
 
     id: HostId
     name: str
-    sighting: Sighting
+    sighting: HostContact
 
 
 async def register(

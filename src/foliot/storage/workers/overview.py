@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import PrincipalId, WorkerId
-from foliot.domain.target import Target, target_of
+from foliot.domain.run import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 

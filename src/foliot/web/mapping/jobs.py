@@ -1,4 +1,4 @@
-"""From the domain to the wire: what records look like as JSON."""
+"""Jobs, schedules and runs on the wire."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from foliot.domain.artifacts import Artifact
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
-from foliot.domain.progress import Progress
-from foliot.domain.run import RunError
+from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
     Interval,
@@ -26,7 +25,6 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.notes import dst_note
-from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
 from foliot.services.jobs.revisions import RevisionChange
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
@@ -96,7 +94,7 @@ def revision_out(change: RevisionChange) -> RevisionOut:
 
 
 def etag(record: StoredJob) -> str:
-    """The revision, which If-Match asks for, and a trace of everything else that a job's JSON shows, for If-None-Match."""
+    """Return the revision, for If-Match, and a checksum of the other fields of the JSON, for If-None-Match."""
     rest = [getattr(record, name) for name in StoredJob.__slots__ if name != "definition"]
     return f'"{record.revision}-{crc32(repr(rest).encode()):08x}"'
 
@@ -240,7 +238,7 @@ def _error(error: RunError | None) -> RunErrorOut | None:
 
 
 def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
-    """What the clock on the wall shows; for a calendar schedule, what it names, even where the clocks jump over it."""
+    """Return the local time. For cron it is the planned local time, even if the clocks skip it."""
     if isinstance(schedule, Cron):
         return time.local
     return time.planned_for.astimezone(load_zone(schedule.timezone)).replace(tzinfo=None)

@@ -1,4 +1,4 @@
-"""What was asked of the engine, told by the driver and not read back from the database: the other half of every comparison."""
+"""The log of all commands given to the engine, written by the driver and not read from the database: one side of every comparison."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from foliot.domain.schedule import Calendar, Timetable
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
-    """A stretch in which one schedule was in force: planned times count from `since` on."""
+class SchedulePeriod:
+    """A period with one schedule: planned times count from `since` on."""
 
     schedule_rev: int
     timetable: Timetable
@@ -20,17 +20,17 @@ class Chapter:
 
 
 @dataclass(slots=True)
-class Frozen:
+class FreezePeriod:
     start_at: datetime
     end_at: datetime
-    minded: int = 0  # how often nodes have looked after it since its end
+    checks: int = 0  # by nodes since its end
 
     def holds(self, at: datetime) -> bool:
         return self.start_at <= at < self.end_at
 
 
 @dataclass(slots=True)
-class Story:
+class JobHistory:
     """One job, from its creation through its edits."""
 
     id: JobId
@@ -38,14 +38,14 @@ class Story:
     name: str
     spec: Spec
     calendars: tuple[Calendar, ...]
-    chapters: list[Chapter] = field(default_factory=list)
+    periods: list[SchedulePeriod] = field(default_factory=list)
     paused: list[datetime] = field(default_factory=list)
     resumed: list[datetime] = field(default_factory=list)
-    frozen: list[Frozen] = field(default_factory=list)
+    frozen: list[FreezePeriod] = field(default_factory=list)
 
     @property
     def is_guarded(self) -> bool:
-        """Whether a window or a calendar says when it may start."""
+        """Return whether a window or a calendar restricts its starts."""
         return self.spec.window is not None or bool(self.calendars)
 
     def is_frozen(self, at: datetime) -> bool:
@@ -54,11 +54,11 @@ class Story:
     def begin(self, spec: Spec, schedule_rev: int, since: datetime) -> None:
         self.spec = spec
         job = Rules(spec).job(self.id, self.workspace_id, schedule_rev, self.calendars)
-        self.chapters.append(Chapter(schedule_rev, job.timetable, since))
+        self.periods.append(SchedulePeriod(schedule_rev, job.timetable, since))
 
 
 @dataclass(slots=True)
-class Chronicle:
-    stories: dict[JobId, Story] = field(default_factory=dict)
-    ticks: list[datetime] = field(default_factory=list)  # that left nothing due behind
-    freezes: list[Frozen] = field(default_factory=list)  # that nodes still have to mind
+class CommandLog:
+    histories: dict[JobId, JobHistory] = field(default_factory=dict)
+    ticks: list[datetime] = field(default_factory=list)  # that left no timer due
+    freezes: list[FreezePeriod] = field(default_factory=list)  # that nodes still have to check

@@ -1,4 +1,4 @@
-"""What people do: create the jobs of the world, pause and resume some, edit others; each at an instant that follows from the seed."""
+"""Simulated users: create the jobs of the world, pause, resume and edit some, at instants that follow from the seed."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ from foliot.services.workers import limits
 from foliot.storage.codec import encode
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Role
-from tools.simulation.chronicle import Chronicle, Frozen, Story
-from tools.simulation.nodes import Handler, Stage
+from tools.simulation.command_log import CommandLog, FreezePeriod, JobHistory
+from tools.simulation.nodes import Handler, SharedState
 from tools.simulation.world import NewJob, Size, caps, other_schedule, world
 
 BY = Actor("people")
-Deed = Callable[[], Awaitable[None]]
+Action = Callable[[], Awaitable[None]]
 
 
-class People:
+class Users:
     def __init__(
         self,
         size: Size,
-        stage: Stage,
-        chronicle: Chronicle,
+        shared: SharedState,
+        command_log: CommandLog,
         database: Database,
         owner: psycopg.Connection[Any],
         chance: Random,
     ) -> None:
         self.size = size
-        self.stage = stage
-        self.chronicle = chronicle
+        self.shared = shared
+        self.command_log = command_log
         self.database = database
         self.owner = owner
         self.chance = chance
 
-    async def settle_in(self) -> None:
+    async def create_world(self) -> None:
         ids: list[WorkspaceId] = []
         async with self.database.tx(Role.APP, system=True) as tx:
             for number in range(self.size.workspaces):
@@ -70,95 +70,95 @@ class People:
             siblings.append(await self._create(ids[new.workspace], new, siblings))
         for workspace, key, cap in caps(self.size):
             await limits.set_limit(self.database, Scope(ids[workspace], BY), key, cap)
-            self.stage.count("people capped")
+            self.shared.count("people capped")
 
-    def deeds(self) -> Iterator[tuple[datetime, Deed]]:
-        """When people do what to their jobs, in no order."""
+    def actions(self) -> Iterator[tuple[datetime, Action]]:
+        """Yield the actions of users and their instants, in no order."""
         length = self.size.end - self.size.start
-        for story in self.chronicle.stories.values():
-            for share, deed in self._habits(story):
+        for history in self.command_log.histories.values():
+            for share, action in self._choices(history):
                 if self.chance.random() < share:
-                    yield self._moment(length), partial(self._try, deed)
+                    yield self._moment(length), partial(self._try, action)
         for day in range(self.size.days):
-            yield self.size.start + timedelta(days=day, hours=12), self._look_after
+            yield self.size.start + timedelta(days=day, hours=12), self._resume_stopped
 
-    def _habits(self, story: Story) -> tuple[tuple[float, Deed], ...]:
+    def _choices(self, history: JobHistory) -> tuple[tuple[float, Action], ...]:
         return (
-            (0.08, partial(self._pause, story)),
-            (0.06, partial(self._resume, story)),
-            (0.08, partial(self._edit, story)),
-            (0.06, partial(self._run, story)),
-            (0.04, partial(self._cancel, story)),
-            (0.03, partial(self._skip_next, story)),
-            (0.01, partial(self._archive, story)),
-            (0.02, partial(self._freeze, story)),
-            (0.03, partial(self._backfill, story)),
-            (0.01, partial(self._close, story)),
+            (0.08, partial(self._pause, history)),
+            (0.06, partial(self._resume, history)),
+            (0.08, partial(self._edit, history)),
+            (0.06, partial(self._run, history)),
+            (0.04, partial(self._cancel, history)),
+            (0.03, partial(self._skip_next, history)),
+            (0.01, partial(self._archive, history)),
+            (0.02, partial(self._freeze, history)),
+            (0.03, partial(self._backfill, history)),
+            (0.01, partial(self._close, history)),
         )
 
     def _moment(self, length: timedelta) -> datetime:
         return self.size.start + timedelta(minutes=5 * self.chance.randint(1, length // timedelta(minutes=5)))
 
-    async def _try(self, deed: Deed) -> None:
-        """People ask for what cannot be done, too, and are told so."""
+    async def _try(self, action: Action) -> None:
+        """Try an action and count its refusal: users also ask for the impossible."""
         try:
-            await deed()
+            await action()
         except FoliotError as refusal:
-            self.stage.count(f"people refused: {refusal.code}")
+            self.shared.count(f"people refused: {refusal.code}")
 
-    async def _look_after(self) -> None:
-        """At noon somebody resumes half of what the breaker has stopped."""
+    async def _resume_stopped(self) -> None:
+        """Resume half of the jobs that the breaker has stopped, at noon."""
         rows = self.owner.execute(
             "SELECT id FROM foliot.jobs WHERE status IN ('paused', 'failed') ORDER BY workspace_id, name"
         ).fetchall()
         for (job_id,) in rows:
             if self.chance.random() < 0.5:
-                await self._try(partial(self._resume, self.chronicle.stories[job_id]))
+                await self._try(partial(self._resume, self.command_log.histories[job_id]))
 
-    async def _pause(self, story: Story) -> None:
-        await job_status.pause(self.database, Scope(story.workspace_id, BY), story.id)
-        story.paused.append(self.stage.clock.now())
-        self.stage.count("people paused")
+    async def _pause(self, history: JobHistory) -> None:
+        await job_status.pause(self.database, Scope(history.workspace_id, BY), history.id)
+        history.paused.append(self.shared.clock.now())
+        self.shared.count("people paused")
 
-    async def _resume(self, story: Story) -> None:
+    async def _resume(self, history: JobHistory) -> None:
         catch_up = self.chance.random() < 0.5
-        await job_status.resume(self.database, Scope(story.workspace_id, BY), story.id, catch_up=catch_up)
-        story.resumed.append(self.stage.clock.now())
-        self.stage.count("people resumed")
+        await job_status.resume(self.database, Scope(history.workspace_id, BY), history.id, catch_up=catch_up)
+        history.resumed.append(self.shared.clock.now())
+        self.shared.count("people resumed")
 
-    async def _edit(self, story: Story) -> None:
-        now = self.stage.clock.now()
-        stored = await jobs.get(self.database, story.workspace_id, story.id)
-        wanted = other_schedule(self.chance, self.size, story.spec.schedule)
+    async def _edit(self, history: JobHistory) -> None:
+        now = self.shared.clock.now()
+        stored = await jobs.get(self.database, history.workspace_id, history.id)
+        wanted = other_schedule(self.chance, self.size, history.spec.schedule)
         definition = replace(stored.definition, spec=replace(stored.definition.spec, schedule=wanted))
-        edited = await job_edits.edit(self.database, Scope(story.workspace_id, BY), story.id, definition)
+        edited = await job_edits.edit(self.database, Scope(history.workspace_id, BY), history.id, definition)
         if edited.has_changed:
-            schedule = edited_schedule(story.spec.schedule, wanted, now)
-            story.begin(replace(story.spec, schedule=schedule), story.chapters[-1].schedule_rev + 1, now)
-            self.stage.count("people edited")
+            schedule = edited_schedule(history.spec.schedule, wanted, now)
+            history.begin(replace(history.spec, schedule=schedule), history.periods[-1].schedule_rev + 1, now)
+            self.shared.count("people edited")
 
-    async def _run(self, story: Story) -> None:
-        await run_control.run_now(self.database, Scope(story.workspace_id, BY), story.id)
-        self.stage.count("people ran")
+    async def _run(self, history: JobHistory) -> None:
+        await run_control.run_now(self.database, Scope(history.workspace_id, BY), history.id)
+        self.shared.count("people ran")
 
-    async def _cancel(self, story: Story) -> None:
+    async def _cancel(self, history: JobHistory) -> None:
         row = self.owner.execute(
             "SELECT id FROM foliot.runs WHERE job_id = %s AND status IS NULL ORDER BY planned_for, number LIMIT 1",
-            [story.id],
+            [history.id],
         ).fetchone()
         if row is not None:
-            await run_control.cancel_run(self.database, Scope(story.workspace_id, BY), row[0])
-            self.stage.count("people cancelled")
+            await run_control.cancel_run(self.database, Scope(history.workspace_id, BY), row[0])
+            self.shared.count("people cancelled")
 
-    async def _skip_next(self, story: Story) -> None:
+    async def _skip_next(self, history: JobHistory) -> None:
         await run_control.skip_next(
-            self.database, Scope(story.workspace_id, BY), story.id, reason="not today"
+            self.database, Scope(history.workspace_id, BY), history.id, reason="not today"
         )
-        self.stage.count("people skipped")
+        self.shared.count("people skipped")
 
-    async def _freeze(self, story: Story) -> None:
-        """This job, or its whole workspace, for some hours; over well before the end of the world."""
-        now = self.stage.clock.now()
+    async def _freeze(self, history: JobHistory) -> None:
+        """Freeze this job, or its whole workspace, for some hours, until well before the end of the world."""
+        now = self.shared.clock.now()
         end_at = min(now + timedelta(hours=self.chance.randint(1, 12)), self.size.end - timedelta(hours=1))
         everything = self.chance.random() < 0.5
         after, running = self.chance.choice(list(FreezePolicy)), self.chance.choice(list(RunningPolicy))
@@ -168,44 +168,44 @@ class People:
         new = NewFreeze(
             "stock-taking",
             everything=everything,
-            jobs=frozenset() if everything else frozenset({story.id}),
+            jobs=frozenset() if everything else frozenset({history.id}),
             start_at=start_at,
             end_at=end_at,
             after=after,
             running=running,
         )
-        await freezes.turn_on(self.database, Scope(story.workspace_id, BY), new)
-        frozen = Frozen(start_at, end_at)
-        self.chronicle.freezes.append(frozen)
-        for each in self.chronicle.stories.values():
-            if each is story or (everything and each.workspace_id == story.workspace_id):
+        await freezes.turn_on(self.database, Scope(history.workspace_id, BY), new)
+        frozen = FreezePeriod(start_at, end_at)
+        self.command_log.freezes.append(frozen)
+        for each in self.command_log.histories.values():
+            if each is history or (everything and each.workspace_id == history.workspace_id):
                 each.frozen.append(frozen)
-        self.stage.count("people froze")
+        self.shared.count("people froze")
 
-    async def _backfill(self, story: Story) -> None:
-        now = self.stage.clock.now()
+    async def _backfill(self, history: JobHistory) -> None:
+        now = self.shared.clock.now()
         made = await backfill(
             self.database,
-            Scope(story.workspace_id, BY),
-            story.id,
+            Scope(history.workspace_id, BY),
+            history.id,
             now - timedelta(hours=6),
             now,
             dry_run=False,
             skipped=True,
         )
-        self.stage.count("people backfilled", made.count)
+        self.shared.count("people backfilled", made.count)
 
-    async def _close(self, story: Story) -> None:
-        """The whole workspace is put away: what its workers still report is refused."""
-        await close_workspace(self.database, BY, story.workspace_id)
-        self.stage.count("people closed a workspace")
+    async def _close(self, history: JobHistory) -> None:
+        """Archive the whole workspace: later reports of its workers are refused."""
+        await close_workspace(self.database, BY, history.workspace_id)
+        self.shared.count("people closed a workspace")
 
-    async def _archive(self, story: Story) -> None:
-        await job_status.archive(self.database, Scope(story.workspace_id, BY), story.id, detach=True)
-        self.stage.count("people archived")
+    async def _archive(self, history: JobHistory) -> None:
+        await job_status.archive(self.database, Scope(history.workspace_id, BY), history.id, detach=True)
+        self.shared.count("people archived")
 
     async def _create(self, workspace_id: WorkspaceId, new: NewJob, siblings: list[JobId]) -> JobId:
-        now = self.stage.clock.now()
+        now = self.shared.clock.now()
         definition = new.definition
         calendars: tuple[Calendar, ...] = ()
         if new.calendar is not None:
@@ -221,9 +221,9 @@ class People:
             edge = Edge(siblings[-upstream.places], upstream.on, upstream.mode)
             definition = replace(definition, depends_on=(edge,))
         created = await jobs.create(self.database, Scope(workspace_id, BY), definition)
-        self.stage.handlers[created.id] = Handler(new.name, new.behaviour)
-        story = Story(created.id, workspace_id, new.name, definition.spec, calendars)
+        self.shared.handlers[created.id] = Handler(new.name, new.behaviour)
+        history = JobHistory(created.id, workspace_id, new.name, definition.spec, calendars)
         schedule = anchored(definition.spec.schedule, now)
-        story.begin(replace(definition.spec, schedule=schedule), 1, now)
-        self.chronicle.stories[created.id] = story
+        history.begin(replace(definition.spec, schedule=schedule), 1, now)
+        self.command_log.histories[created.id] = history
         return created.id
