@@ -1,4 +1,4 @@
-"""The ASGI application, put together. Deny by default: a route is open only when its path stands in `OPEN`, else it names a permission."""
+"""Builds the ASGI application. Deny by default: a route is open only if its path is in `OPEN`; every other route names a permission."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def create_app(
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.mount("/console", create_console(app, database, links=links))
         for room in (*NOUNS, openapi):
-            app.router.routes.extend(room.routes.routes)  # as they are: including would make each anew
+            app.router.routes.extend(room.routes.routes)  # include_router would build each route again
     require_declared_routes(app.routes)
     app.state.addresses = RouteMethods(app.routes)
     return app
@@ -140,7 +140,7 @@ async def to_console() -> Response:
 
 
 def require_declared_routes(routes: list[BaseRoute]) -> None:
-    """A route that is neither declared open nor names its permission stops the start instead of standing open unseen."""
+    """Stop the start if a route is neither in `OPEN` nor names a permission."""
     paths = {str(route.path) for route in iter_route_contexts(routes) if permission_of(route) is None}
     if undeclared := sorted(paths - OPEN):
         raise RuntimeError(f"These routes are neither open nor guarded: {', '.join(undeclared)}")

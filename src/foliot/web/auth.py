@@ -1,4 +1,4 @@
-"""Who is asking, and may they. A route of the API names its permission by taking its caller through a `Guard`.
+"""Authentication and permissions. A route of the API names its permission by taking its caller through a `Guard`.
 
 Why: docs/decisions/600-access-is-checked-first.md
 """
@@ -22,10 +22,10 @@ HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the f
 
 
 class Guard(SecurityBase):
-    """Lets in whoever has the permission, and yields them. The key is looked at before anything else of the request."""
+    """Authenticates the caller and checks the permission, before anything else of the request is read."""
 
     def __init__(self, permission: Permission, *, agents: bool = True) -> None:
-        """`agents` is false for what a whole workspace shares: an agent manages its own jobs alone."""
+        """`agents` is false for resources that a whole workspace shares: an agent manages only its own jobs."""
         self.permission = permission
         self.agents = agents
         self.model = HTTPBearer(description="An API key, `fol_...`.")
@@ -83,10 +83,10 @@ async def _entered(request: Request, presented: str, address: str | None) -> Cal
 
 
 def _address(request: Request) -> str | None:
-    """The peer's. What a proxy says of others in a header is not taken for true."""
+    """Return the peer's address. Headers of proxies are not trusted."""
     try:
         return str(ip_address((request.client.host if request.client else "").partition("%")[0]))
-    except ValueError:  # over a socket of the machine itself there is none
+    except ValueError:  # a UNIX socket has no address
         return None
 
 
@@ -96,7 +96,7 @@ Editor = Annotated[Caller, Depends(Guard(Permission.EDITOR))]
 Admin = Annotated[Caller, Depends(Guard(Permission.ADMIN))]
 System = Annotated[Caller, Depends(Guard(Permission.SYSTEM))]
 Works = Annotated[Caller, Depends(Guard(Permission.WORKER, agents=False))]
-# Of what a whole workspace shares, such as calendars and freezes.
+# For resources that a whole workspace shares, such as calendars and freezes.
 SharedViewer = Annotated[Caller, Depends(Guard(Permission.VIEWER, agents=False))]
 SharedOperator = Annotated[Caller, Depends(Guard(Permission.OPERATOR, agents=False))]
 SharedEditor = Annotated[Caller, Depends(Guard(Permission.EDITOR, agents=False))]

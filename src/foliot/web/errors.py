@@ -38,7 +38,7 @@ STATUS: Mapping[type[FoliotError], HTTPStatus] = {
     Denied: HTTPStatus.FORBIDDEN,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
-# What the framework itself refuses, in our words.
+# Errors of the framework, in our words.
 REFUSALS: Mapping[int, tuple[str, str]] = {
     400: ("malformed", "The request could not be read."),
     401: ("unauthenticated", "This needs a valid API key."),
@@ -50,11 +50,11 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
 }
 
 
-MOST_TOLD = 100  # of what is wrong with one request: an answer must not outgrow what was sent
+MOST_TOLD = 100  # errors in one answer: it must not outgrow the request
 
 
 class Refused(HTTPException):
-    """The edge says no before any service is asked, and says why."""
+    """A refusal of the edge, before any service is called."""
 
     def __init__(
         self, status: int, why: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
@@ -94,20 +94,20 @@ def problem(
 
 
 def internal_error(request: Request) -> JSONResponse:
-    """Nothing of the exception goes out; the request id leads to it in the log, where it is said with its trace."""
+    """Answer 500 without details. The request id leads to the log line with the traceback."""
     detail = "Foliot failed at this; its log holds the reason under this request id."
     return problem(request, 500, "internal", detail)
 
 
 def status_of(error: FoliotError) -> HTTPStatus:
-    """That of the nearest class in the tree which has one."""
+    """Return the status of the nearest class in the error tree that has one."""
     return next(
         (STATUS[each] for each in type(error).__mro__ if each in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
     )
 
 
 async def refused(request: Request, error: Exception) -> JSONResponse:
-    """What the framework or the edge refuses before any service is asked."""
+    """Answer a refusal of the framework or of the edge."""
     assert isinstance(error, HTTPException)
     code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
     told: list[dict[str, Any]] = []
@@ -172,7 +172,7 @@ KINDS = {
 
 
 def field_problems(errors: Iterable[Any]) -> list[dict[str, Any]]:
-    """All of them at once, so that nobody has to find one after the other."""
+    """Return all problems at once, so that a caller can correct them in one round."""
     return [
         {"pointer": _where(each["loc"]), "message": _message(each), "hint": _hint(each)} for each in errors
     ]
@@ -184,7 +184,7 @@ def summarize_errors(count: int) -> str:
 
 
 def _where(location: tuple[int | str, ...]) -> str:
-    """Into the body; for a parameter, its name, as services say it too, who do not know where a value came from."""
+    """Return a pointer into the body or the name of the parameter. Services use the same form, because they do not know the origin of a value."""
     return pointer(location[1:])
 
 

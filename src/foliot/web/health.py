@@ -1,4 +1,4 @@
-"""/healthz and /readyz: whether this process lives and whether it can work. They need no key and tell no data."""
+"""/healthz and /readyz: whether this process is alive and whether it can work. They need no key and show no data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """`roles` are what this process does; `missing` names the parts that are not there yet; `warnings` are sentences about what is weaker than it should be."""
+    """`roles` of this process; `missing` parts that are not ready yet; `warnings` about weak spots, as sentences."""
 
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

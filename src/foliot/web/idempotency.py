@@ -1,4 +1,4 @@
-"""`Idempotency-Key` on every POST of the API: the first request does it, each repeat gets the same answer.
+"""`Idempotency-Key` on every POST of the API: the first request is applied, each repeat gets the same answer.
 
 Why: docs/decisions/603-idempotency-keys.md
 """
@@ -50,7 +50,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 async def run_once(
     request: Request, shape: Any, status: int, handle: Callable[[Request], Awaitable[Response]]
 ) -> Response:
-    """`shape` and `status` are what the route answers with when all is well."""
+    """`shape` and `status` are those of the route's successful answer."""
     caller: Caller = request.state.caller
     db, workspace_id = request.app.state.database, caller.workspace_id
     begun = await idempotency.begin(db, workspace_id, await _asked(request, caller))
@@ -60,14 +60,14 @@ async def run_once(
     try:
         answer = await handle(request)
     except BaseException:
-        # What brought this about is told, not that the key could not be freed: after a minute it is free anyway.
+        # The first error matters more than a key that could not be released: it expires after a minute.
         with suppress(DatabaseUnavailable):
             await idempotency.release(db, workspace_id, begun)
         raise
     if not 200 <= answer.status_code < 300:
         await idempotency.release(db, workspace_id, begun)
     else:
-        with suppress(DatabaseUnavailable):  # it is done, and the caller shall hear so
+        with suppress(DatabaseUnavailable):  # the request is applied: answer it
             await idempotency.finish(db, workspace_id, begun, answer.status_code, _kept(answer))
     return answer
 
@@ -91,12 +91,12 @@ async def _asked(request: Request, caller: Caller) -> IdempotentRequest:
 
 
 async def _kept_apart(request: Request, caller: Caller, digest: bytes) -> bytes:
-    """The plain digest of a request with a secret in it would let whoever reads the table try guesses against it."""
+    """Return a keyed digest for requests with a secret: a plain one would allow guesses by readers of the table."""
     if not request.url.path.startswith(SECRETS):
         return digest
     vault: Vault = request.app.state.vault
     if vault.present is None and request.query_params.get("dry_run") is not None:
-        return hashlib.sha256(_OURS + digest).digest()  # what is only tried makes no key
+        return hashlib.sha256(_OURS + digest).digest()  # a dry run creates no master key
     await master_key.check_key(request.app.state.database, vault, caller.actor)
     return vault.keyed(digest)
 
@@ -117,7 +117,7 @@ async def _again(request: Request, held: IdempotencyRecord, shape: Any, status: 
 async def _rebuilt(
     request: Request, held: IdempotencyRecord, shape: Any
 ) -> tuple[JobOut | RunOut, dict[str, str]] | None:
-    """The process died between the commit and the answer. Where that would have shown the thing itself, it is shown as it stands."""
+    """Rebuild the answer where the process died between the commit and the answer, from the job or run as it is now."""
     db, workspace_id = request.app.state.database, request.state.caller.workspace_id
     kind, text = held.thing or ("", "")
     found = read_id(text)
@@ -131,12 +131,12 @@ async def _rebuilt(
 
 
 def _may_be(shape: Any, wanted: type) -> bool:
-    """Whether a route answers with this; one that can also only try it has a shape for that too, and then closes nothing."""
+    """Return whether the route answers with this shape, alone or beside the shape of a dry run."""
     return shape is wanted or wanted in get_args(shape)
 
 
 def _kept(answer: Response) -> StoredResponse | None:
-    """A stream cannot be kept, and what says no-store (a key just made) must not be: its repeat is told that it is done."""
+    """Return the answer to store; None for a stream and for no-store (a new key)."""
     body = getattr(answer, "body", None)
     is_private = "no-store" in answer.headers.get("cache-control", "")
     if body is None or is_private or len(body) > LARGEST_KEPT:

@@ -37,12 +37,12 @@ class RouteMethods:
         ]
 
     def refuses(self, method: str, path: str) -> bool:
-        """Whether this very path is known, and does not take the method. It then is no id of another path's."""
+        """Return whether exactly this path exists and does not take the method. It is then no id in another path."""
         known = self._plain.get(path)
         return known is not None and method not in known
 
     def allowed(self, path: str) -> str | None:
-        """As the header Allow has it; None where there is no such address."""
+        """Return the value of the header Allow; None for an unknown path."""
         methods = self._plain.get(path) or next(
             (methods for pattern, methods in self._patterns if pattern.match(path)), None
         )
@@ -50,7 +50,7 @@ class RouteMethods:
 
 
 class MethodMiddleware:
-    """Answers OPTIONS, and refuses what a path does not take."""
+    """Answers OPTIONS, and refuses methods that a path does not take."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -75,11 +75,11 @@ HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
 )
-PROBES = frozenset({"/healthz", "/readyz"})  # asked every few seconds: worth a line only when debugging
+PROBES = frozenset({"/healthz", "/readyz"})  # called every few seconds: logged only when debugging
 
 
 class RequestMiddleware:
-    """Pure ASGI, because a wrapper that buffers would hold back streams."""
+    """Pure ASGI: BaseHTTPMiddleware buffers, which would delay streams."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -113,7 +113,7 @@ class RequestMiddleware:
         except Exception:
             log.exception("request.failed", extra=facts)
             if status is not None:
-                raise  # half an answer is out: the server must cut the connection so that nobody takes it for whole
+                raise  # part of the answer is sent: cut the connection, so that the client sees it is incomplete
             await internal_error(Request(scope))(scope, receive, send_with_headers)
         is_quiet = scope["path"] in PROBES or scope.get("foliot.internal", False)
         level = logging.DEBUG if is_quiet else logging.INFO
@@ -122,7 +122,7 @@ class RequestMiddleware:
 
 
 def _chosen_by_client(scope: Scope) -> str | None:
-    """A client's own id is kept when it is plain enough to be logged and echoed."""
+    """Return the client's request id if it is safe to log and to echo."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and re.fullmatch(rb"[A-Za-z0-9._-]{8,64}", value):
             return str(value.decode())

@@ -1,4 +1,4 @@
-"""The description of the API (OpenAPI 3.1), served to whoever has a key."""
+"""The description of the API (OpenAPI 3.1), served to every key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def openapi(request: Request, caller: Viewer) -> JSONResponse:
 
 
 def describe_api(app: Any) -> dict[str, Any]:
-    """FastAPI's description, with the permission that each operation needs, the key that every POST takes and where its answer leads."""
+    """Return FastAPI's description, with the permission of each operation, the idempotency key of every POST, and links."""
     schema: dict[str, Any] = app.openapi()
     for route in iter_route_contexts(app.routes):
         permission = permission_of(route)
@@ -39,19 +39,19 @@ def describe_api(app: Any) -> dict[str, Any]:
 
 
 def _with_key(parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """FastAPI keeps what it made, and this may be asked twice."""
+    """Add the parameter once: FastAPI caches its description."""
     return [*(each for each in parameters if each["name"] != HEADER), PARAMETER]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter may be left out, which FastAPI writes as null; in an address or a header that would be four letters."""
+    """Remove null from an optional parameter: in a URL or a header it would be the text "null"."""
     kept = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     rest = {name: value for name, value in schema.items() if name != "anyOf"}
     return {**kept[0], **rest} if len(kept) == 1 else schema
 
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# Which shape has the id of what.
+# The path parameter that the `id` of a shape fills.
 PRODUCES = {
     "JobOut": "job_id",
     "RunOut": "run_id",
@@ -67,7 +67,7 @@ PRODUCES = {
 
 
 def add_links(schema: dict[str, Any]) -> None:
-    """Adds `links` to the answers of the description, in place."""
+    """Add `links` to the answers of the description, in place."""
     takers: dict[str, list[str]] = {}
     for path, operation in _operations(schema):
         for name in set(PRODUCES.values()):
@@ -92,9 +92,9 @@ def _found(shape: dict[str, Any], takers: dict[str, list[str]]) -> Iterator[tupl
 
 
 def _ids(shape: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The ids that an answer of this shape holds. A page may be empty, so lists lead nowhere for certain."""
+    """Return the ids in an answer of this shape. Lists may be empty, so they have no links."""
     named = shape.get("$ref", "").rpartition("/")[2]
     if named in PRODUCES:
         yield PRODUCES[named], "/id"
-    for each in shape.get("anyOf", ()):  # what was only tried has no id, and then the link leads nowhere
+    for each in shape.get("anyOf", ()):  # a dry run has no id, and its link leads nowhere
         yield from _ids(each)

@@ -1,4 +1,4 @@
-"""If-Match and If-None-Match on jobs. A tag is `"<revision>-<trace>"`: an edit asks for the revision, a cache for the whole.
+"""If-Match and If-None-Match on jobs. An ETag is `"<revision>-<checksum>"`: an edit compares the revision, a cache the whole.
 
 Why: docs/decisions/602-jobs-as-json.md
 """
@@ -37,7 +37,7 @@ _REVISION = re.compile(r'"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"')
 
 
 def read_if_match(if_match: str | None, current: int) -> int | None:
-    """The revision that the caller goes by, of what is at `current` now; None where any will do."""
+    """Return the revision that If-Match names; None where any revision is accepted."""
     if if_match is None or if_match.strip() == "*":
         return None
     parts = _PARTS.findall(if_match) or [""]
@@ -56,7 +56,7 @@ def read_if_match(if_match: str | None, current: int) -> int | None:
 
 
 def matches_etag(if_none_match: str | None, record: StoredJob) -> bool:
-    """Whether the caller has this very state of it already."""
+    """Return whether If-None-Match names the current state."""
     if if_none_match is None:
         return False
     named = [part.strip().removeprefix("W/") for part in if_none_match.split(",")]
@@ -64,7 +64,7 @@ def matches_etag(if_none_match: str | None, record: StoredJob) -> bool:
 
 
 async def check_if_match(request: Request) -> None:
-    """For every verb on a job: refused where the job is not as its caller has seen it. The verbs look again under their lock."""
+    """Refuse a write to a job whose revision is not the one that the caller has seen. The verbs check again under their lock."""
     if_match, found = request.headers.get("if-match"), read_id(request.path_params.get("job_id", ""))
     if if_match is None or found is None:
         return
@@ -86,9 +86,11 @@ def _no_tag(part: str, current: int) -> Invalid:
     )
 
 
-def _seen(request: Request, if_match: IfMatch = None) -> int | None:  # named here for the description
+def _seen(
+    request: Request, if_match: IfMatch = None
+) -> int | None:  # a parameter, so that the description has it
     seen: int | None = getattr(request.state, "seen_revision", None)
     return seen
 
 
-ExpectedRevision = Annotated[int | None, Depends(_seen)]  # the revision of the job that the caller goes by
+ExpectedRevision = Annotated[int | None, Depends(_seen)]  # the revision that If-Match names

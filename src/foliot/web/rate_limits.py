@@ -1,4 +1,4 @@
-"""How often a key, a workspace and a stranger's address may ask. Counted by this node alone: two nodes let through twice as much.
+"""Rate limits per key, workspace and address of failed log-ins. Each node counts alone: two nodes allow twice as much.
 
 Why: docs/decisions/702-rates-and-quotas.md
 """
@@ -15,8 +15,8 @@ from foliot.domain.rates import Bucket, Rate, RateState, full, peek, take
 from foliot.services.identity.authentication import Caller
 from foliot.web.errors import Refused
 
-MOST = 10_000  # buckets kept; the one that rested longest is forgotten, and it was full again anyway
-BURST = 2  # seconds of its rate that may come at once after a rest
+MOST = 10_000  # buckets kept; the least recently used is dropped: it has refilled
+BURST = 2  # seconds of the rate that may come at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,17 @@ class _Counted:
 
 class RateLimits:
     def __init__(self, failures_per_minute: int | None = None) -> None:
-        """What keys and workspaces may comes with the caller; without a number for failures nobody counts those."""
+        """Limits of keys and workspaces come with the caller. Without a number, failed log-ins are not counted."""
         self._failures = (
             None if not failures_per_minute else Rate(failures_per_minute / 60, failures_per_minute)
         )
         self._buckets: OrderedDict[tuple[str, object], Bucket] = OrderedDict()
 
     def count(self, caller: Caller) -> RateState | None:
-        """One more request. Refused when the bucket of its key or of its workspace is empty; else the emptier one's standing."""
+        """Count a request. Refuse it when the bucket of its key or workspace is empty; else return the state of the emptier one."""
         counted = list(_buckets_of(caller))
         at = monotonic()
-        for each in counted:  # both are asked before either is charged
+        for each in counted:  # check both before charging either
             standing = peek(self._bucket(each, at), each.rate, at)
             if standing.retry_after:
                 raise _refused(each.said, standing)
@@ -69,7 +69,7 @@ class RateLimits:
 
 
 def rate_headers(standing: Any) -> list[tuple[bytes, bytes]]:
-    """As headers, for a request that was counted."""
+    """Return the headers for a request that was counted."""
     if not isinstance(standing, RateState):
         return []
     return [(name.lower().encode(), value.encode()) for name, value in _headers(standing).items()]
@@ -80,7 +80,7 @@ def _buckets_of(caller: Caller) -> list[_Counted]:
     if per_second := quotas.key_requests_per_second:
         said = f"This key may send {per_second} requests a second."
         found.append(_Counted(("key", caller.holder.key_id), Rate(per_second, BURST * per_second), said))
-    # Whoever runs the installation must get through to a workspace that is too loud.
+    # System keys are exempt: an operator must reach a workspace that is over its limit.
     if (per_second := quotas.requests_per_second) and not caller.holder.may(Permission.SYSTEM):
         said = f"The keys of this workspace may send {per_second} requests a second together."
         found.append(_Counted(("workspace", caller.workspace_id), Rate(per_second, BURST * per_second), said))

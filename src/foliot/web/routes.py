@@ -47,7 +47,7 @@ CONFLICT: dict[int | str, dict[str, Any]] = {409: {"description": "Not from wher
 
 
 class JsonRequest(Request):
-    """A request whose body is read strictly, and only up to a bound."""
+    """A request whose body is strict JSON of bounded size."""
 
     most = LARGEST
 
@@ -117,7 +117,7 @@ class GuardedRoute(APIRoute):
 
 
 def check_parameters(request: Request) -> None:
-    """NUL is no part of any text that PostgreSQL takes, whichever parameter it comes in."""
+    """Refuse NUL in parameters: PostgreSQL cannot store it."""
     if b"%00" in request.scope["query_string"]:
         for name, value in request.query_params.multi_items():
             if has_unstorable_text(value):
@@ -125,13 +125,13 @@ def check_parameters(request: Request) -> None:
 
 
 def api_router(tag: str) -> APIRouter:
-    """Its routes are whole as they are made, and stand in an app as they are."""
+    """Return a router whose routes the app takes over without building them again."""
     return APIRouter(
         prefix="/api/v1",
         tags=[tag],
         route_class=GuardedRoute,
         responses=_REFUSALS,
-        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
+        generate_unique_id_function=attrgetter("name"),  # stable operation ids, for generated clients
     )
 
 
@@ -146,7 +146,7 @@ def guard_of(dependant: Dependant) -> Guard | None:
 
 
 def reject_unknown_parameters(request: Request, known: frozenset[str]) -> None:
-    """A parameter that nobody reads is a wish that would not come true: a filter that filters nothing, a dry run that does it."""
+    """Refuse unknown parameters: an ignored filter would return everything, an ignored dry_run would apply the change."""
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known][:MOST_NAMED]
     if not unknown:
         return
@@ -179,7 +179,7 @@ def too_large(most: int = LARGEST) -> Refused:
 
 
 def max_body_size(most: int) -> Callable[[T], T]:
-    """For a route that takes more than others do."""
+    """Set another size limit for the body of a route."""
 
     def mark(endpoint: T) -> T:
         endpoint.largest_body = most  # type: ignore[attr-defined]

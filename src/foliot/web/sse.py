@@ -25,10 +25,10 @@ from foliot.services.identity.authentication import Authenticator, Caller
 
 log = logging.getLogger(__name__)
 
-NAP = 0.5  # seconds between looks
+NAP = 0.5  # seconds between queries
 HEARTBEAT = 15.0
-CHECK_EVERY = 1.0  # seconds between looks at the key; with what the door remembers, less than five
-SLOWEST = 30.0  # seconds a reader may leave its connection full
+CHECK_EVERY = 1.0  # seconds between checks of the key; with the authentication cache, less than five in all
+SLOWEST = 30.0  # seconds that a reader may leave its connection full
 MOST, MOST_OF_A_WORKSPACE = 500, 100  # open at once in one process
 
 
@@ -45,14 +45,14 @@ class EventStream(StreamingResponse):
             async for frame in self.body_iterator:
                 async with asyncio.timeout(SLOWEST):
                     await send({"type": "http.response.body", "body": str(frame).encode(), "more_body": True})
-        except TimeoutError:  # returning with the answer unfinished makes the server cut the connection
+        except TimeoutError:  # an unfinished answer makes the server cut the connection
             log.info("stream.cut", extra={"why": "the reader takes nothing"})
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def stream_response(description: str) -> dict[int | str, dict[str, Any]]:
-    """How a route that may answer with a stream describes its answer."""
+    """Describe the answer of a route that may stream."""
     content = {EventStream.media_type: {"schema": {"type": "string"}}}
     return {200: {"content": content, "description": description}}
 
@@ -62,7 +62,7 @@ def wants_stream(request: Request, *, follow: bool) -> bool:
 
 
 def read_position(text: str | None, most: int, hint: str) -> int:
-    """The number of what was read last, as a cursor or a Last-Event-ID gives it; without one, from the beginning."""
+    """Return the position in a cursor or Last-Event-ID; 0 without one."""
     if text is None:
         return 0
     if not (text.isascii() and text.isdecimal() and int(text) <= most):
@@ -71,17 +71,17 @@ def read_position(text: str | None, most: int, hint: str) -> int:
 
 
 def frame(data: str, *, event: str, id: str | None = None) -> str:  # noqa: A002  # the name of the field
-    """`data` is JSON, and so one line."""
+    """Return one event. `data` is JSON, so it has one line."""
     return f"event: {event}\n" + (f"id: {id}\n" if id else "") + f"data: {data}\n\n"
 
 
 def heartbeat(id: str | None = None) -> str:  # noqa: A002
-    """A comment, and where the reader may go on from should the connection break now: an id without data is no event."""
+    """Return a comment that keeps the connection alive, with the id to resume from: an id without data is no event."""
     return ": still here\n" + (f"id: {id}\n" if id else "") + "\n"
 
 
 class StreamConnection:
-    """The line to one reader, and whether it still may be used."""
+    """The open stream of one reader. It ends when the reader leaves, its key is revoked, or the server stops."""
 
     def __init__(self, request: Request, caller: Caller, permission: Permission = Permission.VIEWER) -> None:
         self._request = request
@@ -97,17 +97,17 @@ class StreamConnection:
             )
 
     async def carry(self, frames: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
-        """These frames, counted as an open stream for as long as they are read."""
+        """Yield the frames and count the stream as open meanwhile."""
         with self.held():
             async with aclosing(frames):
-                with suppress(Unavailable):  # it ends; who comes back with its last id goes on from there
+                with suppress(Unavailable):  # the stream ends; the reader resumes with its last id
                     async for each in frames:
                         self._spoke_at = monotonic()
                         yield each
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Counted as open for as long as this lasts."""
+        """Count a stream as open meanwhile."""
         self._open[self._workspace_id] += 1
         try:
             yield
@@ -116,11 +116,11 @@ class StreamConnection:
 
     @property
     def is_silent(self) -> bool:
-        """Nothing was said for so long that the reader, or something on the way, might take it for dead."""
+        """Return whether a heartbeat is due: proxies close idle connections."""
         return monotonic() - self._spoke_at >= HEARTBEAT
 
     async def goes_on(self, nap: float = NAP) -> bool:
-        """After a nap: whether there is still somebody to speak to. False as soon as the server stops."""
+        """Sleep, then return whether the stream continues. False as soon as the server stops."""
         try:
             await asyncio.wait_for(self._stopping.wait(), max(nap, 0.001))
         except TimeoutError:

@@ -21,7 +21,7 @@ _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class InvalidJson(ValueError):
-    """In a sentence, why."""
+    """The body is not JSON, or ambiguous; the message says why."""
 
 
 def read_json(raw: bytes) -> Any:
@@ -42,7 +42,7 @@ def read_json(raw: bytes) -> Any:
 
 
 def has_unstorable_text(value: Any) -> bool:
-    """Whether some text in it holds NUL or half a surrogate pair, which PostgreSQL cannot keep."""
+    """Return whether some text holds NUL or half a surrogate pair, which PostgreSQL cannot store."""
     match value:
         case str():
             return _UNKEEPABLE.search(value) is not None

@@ -1,4 +1,4 @@
-"""The bell: rung when there may be work, for those who wait for it over HTTP. Whoever misses it looks again before long.
+"""Wakes requests that wait for work over HTTP. A missed signal costs a few seconds, because they also query on a timer.
 
 Why: docs/decisions/322-waiting-over-http.md
 """
@@ -9,7 +9,7 @@ import asyncio
 
 
 class WorkSignal:
-    """Take the mark first, then look for work, then wait by the mark: a ring in between is not lost."""
+    """Take the mark first, then query for work, then wait for the mark: a signal in between is not lost."""
 
     def __init__(self) -> None:
         self._mark = asyncio.Event()
@@ -22,7 +22,7 @@ class WorkSignal:
         return self._mark
 
     async def wait(self, mark: asyncio.Event, stopping: asyncio.Event, within: float) -> None:
-        """Until it rings, the server stops, or the time is up."""
+        """Wait for the signal, the stop of the server, or the timeout."""
         waits = [asyncio.create_task(each.wait()) for each in (mark, stopping)]
         try:
             await asyncio.wait(waits, timeout=max(within, 0.001), return_when=asyncio.FIRST_COMPLETED)

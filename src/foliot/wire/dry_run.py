@@ -1,4 +1,4 @@
-"""What a change would mean, on the wire."""
+"""Answers of dry runs on the wire."""
 
 from __future__ import annotations
 
@@ -23,76 +23,74 @@ class MovedOut(Shape):
 
 
 class DifferenceOut(Shape):
-    """Runs ahead, by when they start; compared over the next 50 of each or 30 days, whichever ends first."""
+    """Upcoming runs, by start; compared over the next 50 of each or 30 days, whichever ends first."""
 
     added: list[Instant]
     removed: list[Instant]
-    moved: list[MovedOut] = Field(description="The same day, another time.")
+    moved: list[MovedOut] = Field(description="On the same day, at another time.")
     unchanged: int
-    until: Instant = Field(description="How far was looked.")
+    until: Instant = Field(description="The end of the comparison.")
 
 
 class DryRunOut(Shape):
     dry_run: Literal[True] = True
-    job: JobOut | None = Field(description="As it would stand; null where it would be gone.")
-    words: str | None = Field(description="Its schedule in a sentence.")
-    items: list[PlannedOut] = Field(description="The first of the runs ahead.")
+    job: JobOut | None = Field(description="After the change; null if it would be deleted.")
+    words: str | None = Field(description="Its schedule in words.")
+    items: list[PlannedOut] = Field(description="The first upcoming runs.")
     warnings: list[str]
     difference: DifferenceOut
 
 
 class RunDryRunOut(Shape):
     dry_run: Literal[True] = True
-    run: RunOut = Field(
-        description="As it would be recorded. An id that is new here exists in this answer alone."
-    )
-    sentence: str = Field(description="What would become of it.")
+    run: RunOut = Field(description="The run as it would be recorded. A new id exists only in this answer.")
+    sentence: str = Field(description="The expected result.")
 
 
 class MovedJobOut(Shape):
     job_id: Id
     job_name: str
     before: Instant | None
-    after: Instant | None = Field(description="When it would run next.")
+    after: Instant | None = Field(description="Its next run after the change.")
 
 
 class CalendarDryRunOut(Shape):
     dry_run: Literal[True] = True
-    calendar: CalendarOut | None = Field(description="As it would stand; null where it would be gone.")
+    calendar: CalendarOut | None = Field(description="After the change; null if it would be deleted.")
     jobs: int = Field(description="How many jobs use it.")
-    moved: list[MovedJobOut] = Field(description="Those whose next run would move.")
-    complete: bool = Field(description="False where so many use it that only the first 1,000 were looked at.")
+    moved: list[MovedJobOut] = Field(description="Jobs whose next run would move.")
+    complete: bool = Field(description="False if more than 1,000 jobs use it: only the first were compared.")
 
 
 class FreezeLiftOut(Shape):
     dry_run: Literal[True] = True
     freeze: FreezeOut | None = Field(
-        description="As it would stand; null for one that has not begun: it is taken back."
+        description="After the change; null for a freeze that has not begun: it is removed."
     )
-    runs: int = Field(description="Runs that would be let go.")
+    runs: int = Field(description="Runs that would be released.")
     jobs: int = Field(description="Jobs whose held planned times would be decided.")
 
 
 class KeyDryRunOut(Shape):
-    """There is no secret in it: a key that is only tried opens nothing."""
+    """It has no secret: the key does not exist."""
 
     dry_run: Literal[True] = True
     key: KeyOut
-    made_valid: int = Field(default=0, description="Of a revocation: keys that it made and that would go on.")
+    made_valid: int = Field(default=0, description="Of a revocation: keys that it made and that stay valid.")
     made_revoked: int = Field(default=0, description="Of a revocation: keys that would end with it.")
 
 
 class SecretDryRunOut(Shape):
-    """There is no value in it, as in no other answer."""
+    """It has no value, like every other answer."""
 
     dry_run: Literal[True] = True
-    secret: SecretOut | None = Field(description="As it would stand; null where it would be gone.")
+    secret: SecretOut | None = Field(description="After the change; null if it would be deleted.")
     jobs: int = Field(description="How many jobs name it.")
 
 
 class RotationDryRunOut(Shape):
     dry_run: Literal[True] = True
-    rotated: int = Field(description="How many secrets would be sealed anew.")
+    rotated: int = Field(description="How many secrets would be sealed again.")
     unreadable: int = Field(description="How many stay unreadable.")
 
 

@@ -1,4 +1,4 @@
-"""Workers, queues and job types on the wire: who could do the work, and what is in line for them."""
+"""Workers, queues, job types, hosts and limits on the wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WorkerOut(Shape):
     queues: list[str]
     host: str | None = Field(description="The host that it works for; such a worker serves no queue.")
     types: list[str]
-    capacity: int = Field(description="How many runs it takes at once.")
+    capacity: int = Field(description="How many runs it takes at the same time.")
     running: int = Field(description="Runs of this workspace that it has now.")
     since: Instant
     last_heartbeat_at: Instant
@@ -141,7 +141,7 @@ class LimitIn(Shape):
 class LimitOut(LimitIn):
     in_use: int = Field(description="Runs under way.")
     waiting: int = Field(description="Runs in line for it; counted up to 10,000.")
-    dry_run: bool = Field(default=False, description="Whether this is only what would be.")
+    dry_run: bool = Field(default=False, description="Whether this is a dry run.")
 
 
 class LimitsOut(Shape):

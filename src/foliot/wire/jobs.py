@@ -1,4 +1,4 @@
-"""Jobs on the wire. What a person may set stands in JobFields, with its defaults; what Foliot adds, in JobOut."""
+"""Jobs on the wire. JobFields has the fields that a person sets, with their defaults; JobOut adds those of the server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Retry(Shape):
     base: Duration = timedelta(minutes=1)
     cap: Duration | None = None
     jitter: float = Field(default=0.0, ge=0, le=1)
-    past_next: bool = Field(default=False, description="May a retry outlast the job's next planned time?")
+    past_next: bool = Field(
+        default=False, description="Whether a retry may start after the job's next planned time."
+    )
 
 
 class Window(Shape):
@@ -93,13 +95,13 @@ Target = Annotated[
 
 
 class CliFlag(NamedTuple):
-    """The flag of a field where it is not the field's name."""
+    """The flag of a field, if it is not the field's name."""
 
     name: str
 
 
 class JobFields(Shape):
-    """The one declaration of what a person may set.
+    """The one declaration of the fields that a person sets.
 
     `./dev format` makes the keywords of the client and the flags of the command line from the scalar fields; the mapping to the
     domain follows the names. A new field needs its twin in `domain.definition`, and nothing else here.
@@ -170,7 +172,7 @@ class JobIn(JobFields):
 
 
 class JobHead(Shape):
-    """What a reader looks for first."""
+    """The fields that a reader needs first."""
 
     id: Id
     status: JobStatus
@@ -178,7 +180,7 @@ class JobHead(Shape):
 
 
 class JobDefinition(JobFields):
-    """What a person wrote, as answers show it."""
+    """The definition, as answers show it."""
 
     schedule: ScheduleOut
     owner: Id | None
@@ -207,12 +209,12 @@ class JobOut(JobDefinition, JobHead):
     created_at: Instant
     updated_at: Instant
     warnings: list[str] = Field(
-        default=[], description="What stands in the way of its runs; told in the answer to a write."
+        default=[], description="What keeps its runs from starting; only in the answer to a write."
     )
 
 
 class RunIn(Shape):
-    input: JsonObject | None = Field(default=None, description="Laid over the job's payload, key by key.")
+    input: JsonObject | None = Field(default=None, description="Merged into the job's payload, key by key.")
     override: bool = Field(default=False, description="Run even while a freeze holds the job.")
 
 
@@ -222,7 +224,7 @@ class PauseIn(Shape):
 
 
 class ResumeIn(Shape):
-    catch_up: bool = Field(default=False, description="Run what went by meanwhile, as misfire says.")
+    catch_up: bool = Field(default=False, description="Run missed times, as `misfire` says.")
 
 
 class DisableIn(Shape):
@@ -230,27 +232,27 @@ class DisableIn(Shape):
 
 
 class SkipNextIn(Shape):
-    n: int = Field(default=1, ge=1, le=1_000, description="How many planned times are to pass.")
+    n: int = Field(default=1, ge=1, le=1_000, description="How many planned times to skip.")
     until: Instant | None = Field(default=None, description="All up to this instant, instead of `n`.")
     reason: str = Field(default="Skipped by hand.", min_length=1, max_length=1_000)
 
 
 class SkipNextOut(Shape):
-    dry_run: bool = Field(default=False, description="Whether this is only what would be.")
+    dry_run: bool = Field(default=False, description="Whether this is a dry run.")
     count: int
-    skipped: list[PlannedOut] = Field(description="The planned times that will pass; the first 100.")
-    next_run_at: Instant | None = Field(description="The first that will run.")
+    skipped: list[PlannedOut] = Field(description="The planned times that will be skipped; the first 100.")
+    next_run_at: Instant | None = Field(description="The first planned time that will run.")
     reason: str
 
 
 class BackfillIn(Shape):
-    """There is no `override`: runs of a backfill wait for the end of a freeze, whenever they were asked for."""
+    """There is no `override`: runs of a backfill wait for the end of a freeze."""
 
     start: Instant = Field(alias="from", description="Planned times from here on.")
     to: Instant = Field(description="Up to here, not included.")
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
-    max: int = Field(default=1_000, ge=1, le=10_000, description="Refused where it would make more.")
-    skipped: bool = Field(default=False, description="Times that are recorded as skipped, too.")
+    max: int = Field(default=1_000, ge=1, le=10_000, description="Refused if it would create more.")
+    skipped: bool = Field(default=False, description="Also times that are recorded as skipped.")
     dry_run: bool = Field(default=False, description="Only count them.")
 
 
@@ -270,12 +272,10 @@ class FieldChange(Shape):
 
 class RevisionOut(Shape):
     revision: int
-    at: Instant = Field(description="In force from here on, until the next one.")
+    at: Instant = Field(description="In force from here until the next one.")
     actor: str
     note: str | None
-    changes: list[FieldChange] = Field(
-        description="Against the revision before; empty for the first that is known."
-    )
+    changes: list[FieldChange] = Field(description="Compared with the revision before; empty for the first.")
     definition: JobDefinition
 
 

@@ -23,25 +23,25 @@ class RunErrorOut(Shape):
 
 
 class AttemptOut(Shape):
-    """One try by one worker. A run that ended with its first is its own record of it."""
+    """One attempt by one worker."""
 
     number: int = Field(description="From 1 on.", examples=[1])
     status: AttemptStatus = Field(
         description="`lost`: its worker fell silent and may or may not have finished."
     )
-    worker: Id = Field(description="The worker that had it.")
+    worker: Id = Field(description="The worker that ran it.")
     worker_name: str | None = Field(
-        default=None, description="What that worker is or was called.", examples=["h1/4711"]
+        default=None, description="The name of that worker.", examples=["h1/4711"]
     )
     host: str | None = Field(default=None, description="The host that it ran on.", examples=["h1"])
     fence: int = Field(description="Rises with each attempt; a report under an older one is refused.")
-    started_at: Instant = Field(description="When the worker took it.")
+    started_at: Instant = Field(description="When the worker claimed it.")
     finished_at: Instant | None = Field(description="Null while it is under way.")
     duration_ms: int | None
     error: RunErrorOut | None
     external_id: str | None = Field(
         default=None,
-        description="What Celery, RQ or BullMQ calls it, where it was handed over to one of them.",
+        description="The id at Celery, RQ or BullMQ, if it was handed over.",
     )
 
 
@@ -50,7 +50,7 @@ class AttemptsOut(Shape):
 
 
 class NextAttemptOut(Shape):
-    """When a run is tried again, and why."""
+    """The next attempt of a run, and its reason."""
 
     number: int = Field(examples=[2])
     at: Instant = Field(description="Not before then.")
@@ -58,7 +58,7 @@ class NextAttemptOut(Shape):
 
 
 class ProgressOut(Shape):
-    """How far its work is, in its own words."""
+    """The progress that the work reports."""
 
     done: float
     total: float
@@ -70,27 +70,27 @@ class ProgressOut(Shape):
 class RunOut(Shape):
     id: Id
     job_id: Id
-    job_name: str | None = Field(description="The name its job has now.", examples=["daily sync"])
+    job_name: str | None = Field(description="The current name of its job.", examples=["daily sync"])
     number: int = Field(description="Counts the runs of its job; there may be gaps.", examples=[12])
     status: RunStatus = Field(
         description="`ready`: a worker may take it, retries wait here too. `waiting`: it may not start yet; explain says why."
     )
-    skip_reason: str | None = Field(
-        description="Why it did not run, where it is skipped.", examples=["overlap"]
-    )
+    skip_reason: str | None = Field(description="The reason of a skip.", examples=["overlap"])
     note: str | None = Field(
-        description="Who or what, beside the status: the reason of a cancel, the run in its way."
+        description="Details beside the status: the reason of a cancel, the run that blocked it."
     )
-    trigger: Trigger = Field(description="What brought it about.")
-    triggered_by: str | None = Field(description="Who asked for it; null where it came by itself.")
+    trigger: Trigger = Field(description="The cause of the run.")
+    triggered_by: str | None = Field(
+        description="The principal that requested it; null for runs of the schedule."
+    )
     triggered_by_name: str | None = Field(
         default=None,
-        description="What they are called; null in lists, where it is not looked up.",
+        description="The name of that principal; null in lists.",
         examples=["ada"],
     )
-    retry_of: Id | None = Field(description="The run that it does again.")
-    upstream_run_id: Id | None = Field(description="The run of another job whose end brought it about.")
-    planned_for: Instant = Field(description="The planned time; for a run by hand, when it was asked for.")
+    retry_of: Id | None = Field(description="The run that it repeats.")
+    upstream_run_id: Id | None = Field(description="The run of another job whose end triggered it.")
+    planned_for: Instant = Field(description="The planned time; for a manual run, the time of the request.")
     planned_local: WallTime
     planned_until: Instant | None = Field(description="The last planned time of a gap record.")
     count: int | None = Field(
@@ -103,32 +103,32 @@ class RunOut(Shape):
         description="From its first start to its end, waits between attempts included."
     )
     lag_ms: int | None = Field(description="How long after its planned time it started.")
-    cancel_requested_at: Instant | None = Field(description="Its worker has been asked to stop since then.")
+    cancel_requested_at: Instant | None = Field(description="When its worker was asked to stop.")
     attempt_count: int
     attempts: list[AttemptOut] | None = Field(
-        default=None, description="The newest ten, oldest first; null in lists, where they are not looked up."
+        default=None, description="The newest ten, oldest first; null in lists."
     )
     input: Any = Field(
         description="The job's payload, overlaid by the input given for this run. The payload is the one in force when the first "
         "attempt started; an attempt after an edit of the job reads the new one."
     )
-    output: Any = Field(description="What its handler returned.")
+    output: Any = Field(description="The result of its handler.")
     error: RunErrorOut | None
-    worker: Id | None = Field(description="The worker that has it, or had it last.")
+    worker: Id | None = Field(description="The worker that runs it, or ran it last.")
     worker_name: str | None = Field(
-        default=None, description="What that worker is or was called; null in lists.", examples=["h1/4711"]
+        default=None, description="The name of that worker; null in lists.", examples=["h1/4711"]
     )
     host: str | None = Field(
         default=None, description="The host that it runs on, or ran on last; null in lists.", examples=["h1"]
     )
     next_attempt: NextAttemptOut | None = Field(
-        default=None, description="Where it is to be tried again; null in lists."
+        default=None, description="The next attempt, if there is one; null in lists."
     )
     artifacts: list[ArtifactOut] | None = Field(
-        default=None, description="Files that it has kept, in their order; null in lists."
+        default=None, description="Its files, in order; null in lists."
     )
     progress: ProgressOut | None = Field(
-        default=None, description="While it runs, where its work tells; a second old at most."
+        default=None, description="While it runs and reports progress; at most a second old."
     )
 
 
@@ -143,7 +143,7 @@ class CancelIn(Shape):
 
 class RetryIn(Shape):
     input: JsonObject | None = Field(
-        default=None, description="Laid over the input of the run that is done again, key by key."
+        default=None, description="Merged into the input of the repeated run, key by key."
     )
     override: bool = Field(default=False, description="Run even while a freeze holds the job.")
 
@@ -153,12 +153,12 @@ class ArtifactOut(Shape):
     media_type: str = Field(examples=["application/pdf"])
     size: int = Field(description="In bytes.")
     sha256: str = Field(description="Of its content, in hexadecimal; also its ETag.")
-    attempt: int = Field(description="The attempt that kept it.")
+    attempt: int = Field(description="The attempt that stored it.")
     created_at: Instant
 
 
 class ArtifactsOut(Shape):
-    items: list[ArtifactOut] = Field(description="In the order they were kept.")
+    items: list[ArtifactOut] = Field(description="In the order of storage.")
 
 
 class LogLineOut(Shape):
@@ -174,7 +174,7 @@ class LogsOut(Shape):
     next_cursor: str | None = Field(
         description="Send it as `cursor` for the next page; null at the end. To look again later, send the last `seq`."
     )
-    truncated: bool = Field(description="The run wrote more than is kept.")
+    truncated: bool = Field(description="The run wrote more than is stored.")
 
 
 class LogEndOut(Shape):

@@ -20,7 +20,7 @@ Zone = Annotated[
     str | None,
     Field(
         max_length=64,
-        description="IANA name; the workspace's zone where left out.",
+        description="IANA name; default: the workspace's zone.",
         examples=["Europe/Paris"],
     ),
 ]
@@ -51,7 +51,7 @@ class IntervalFields(Shape):
     every: Duration
     mode: IntervalMode = "fixed_rate"
     anchor: Instant | None = Field(
-        default=None, description="The first planned time is this + every; creation where left out."
+        default=None, description="The first planned time is this + every; default: the creation."
     )
     spread: Duration = NOTHING
 
@@ -86,7 +86,7 @@ class ManualIn(ManualFields):
 
 
 class WordsIn(Shape):
-    """Words, or cron text. What is ambiguous is refused, never guessed."""
+    """Words, or cron text. Ambiguous words are refused."""
 
     words: str = Field(min_length=1, max_length=256, examples=["every weekday at 9am", "0 9 * * 1-5"])
     timezone: Zone = None
@@ -154,10 +154,10 @@ class TimesOut(Shape):
 
 
 class PreviewOut(Shape):
-    """What a schedule means and when it fires."""
+    """A schedule in words, and its next times."""
 
     words: str
     schedule: ScheduleOut
     items: list[PlannedOut]
-    notes: list[str] = Field(description="What clock changes do to these times.")
-    warnings: list[str] = Field(description="What is allowed, and often not meant.")
+    notes: list[str] = Field(description="Effects of clock changes on these times.")
+    warnings: list[str] = Field(description="Allowed, but often a mistake.")

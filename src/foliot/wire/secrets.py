@@ -1,4 +1,4 @@
-"""Secrets on the wire. Values travel one way: there is no answer that has one."""
+"""Secrets on the wire. No answer has a value."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class RotateIn(Shape):
     new_key: bool = Field(default=False, description="Make a new key first, in the key file of this node.")
     accept_loss: bool = Field(
         default=False,
-        description="Go on without the installation's key; what only it opens stays unreadable.",
+        description="Continue without the installation's key; secrets that only it opens stay unreadable.",
     )
 
 
 class RotatedOut(Shape):
     present: str
-    rotated: int = Field(description="Sealed anew by this request.")
+    rotated: int = Field(description="Sealed again by this request.")
     left: int = Field(
         description="For the next request. Where it had none to rotate, those left are damaged."
     )

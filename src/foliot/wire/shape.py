@@ -1,4 +1,4 @@
-"""What every shape is: strict about types, closed against unknown fields, and helpful about the one that was probably meant.
+"""The base of all shapes: strict types, no unknown fields, and a hint at the field that was probably meant.
 
 Why: docs/decisions/601-strict-requests.md
 """
@@ -13,13 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, Va
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 UNKNOWN_FIELD = "unknown_field"
-MOST_HINTS = (
-    100  # looking for what was meant takes a while, and somebody may send thousands of unknown fields
-)
+MOST_HINTS = 100  # each hint costs time, and a request may have thousands of unknown fields
 
 
 class Shape(BaseModel):
-    """Strict: text is not a number and 1 is not true, so a client's slip is seen and not guessed at."""
+    """Strict: text is not a number and 1 is not true, so that mistakes of a client are reported."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -38,7 +36,7 @@ class Shape(BaseModel):
 
 
 def refusal(kind: str, message: str, hint: str | None = None) -> PydanticCustomError:
-    """An error for a validator to raise; the hint travels in its context. Braces would be read as a template."""
+    """Return an error for a validator to raise, with the hint in its context. Braces are escaped: pydantic reads a template."""
     context = {} if hint is None else {"hint": hint}
     return PydanticCustomError(kind, _literal(message), context)
 
@@ -54,7 +52,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str | None:
 
 
 def pointer(location: Sequence[int | str]) -> str:
-    """A JSON pointer (RFC 6901). Which member of a union was tried, or that a key is wrong, is no part of where it stands."""
+    """Return a JSON pointer (RFC 6901), without pydantic's names of union members."""
     parts = (str(part) for part in location if not _is_tag(part))
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 
@@ -65,12 +63,12 @@ def tag(kind: str) -> str:
 
 
 def _is_tag(part: int | str) -> bool:
-    """Or how pydantic says that it is the name of a field, and not its value, that is wrong."""
+    """Also pydantic's mark for a wrong name instead of a wrong value."""
     return isinstance(part, str) and (part == "[key]" or (part.startswith("(") and part.endswith(")")))
 
 
 def _told(error: ErrorDetails, fields: Iterable[str]) -> InitErrorDetails:
-    """The same line, but an unknown field of this very shape gets a hint."""
+    """Return the error, with a hint if it is an unknown field of this shape."""
     location = error["loc"]
     if error["type"] == "extra_forbidden" and len(location) == 1:
         name = str(location[0])
@@ -87,7 +85,7 @@ def _short(name: str) -> str:
 
 
 def _literal(message: str) -> Any:
-    """A template without places to fill: what a user wrote may hold braces."""
+    """Escape braces: user text may contain them."""
     return message.replace("{", "(").replace("}", ")")
 
 
@@ -102,8 +100,8 @@ class Page(Shape, Generic[Item]):
 
 
 class CountedPage(Page[Item], Generic[Item]):
-    total: int = Field(description="How many there are, over all pages; counted up to 10,000.")
-    more: bool = Field(description="True where there are more than were counted.")
+    total: int = Field(description="The number over all pages; counted up to 10,000.")
+    more: bool = Field(description="True if there are more.")
 
 
 MEDIA_TYPE = "application/problem+json"

@@ -1,4 +1,4 @@
-"""What hosts and workers elsewhere say and hear: register, claim, heartbeat, stops, log, report, leave."""
+"""The worker protocol: register, claim, heartbeat, stops, log, report, leave."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HostIn(Shape):
 
 
 class TypeTold(Shape):
-    """What a worker knows of a type of job that the server may not know."""
+    """A worker's description of a job type that the server may not have."""
 
     name: TypeName
     description: str = Field(default="", max_length=LONGEST_DESCRIPTION)
@@ -48,12 +48,15 @@ class TypeTold(Shape):
 
 
 class RegisterIn(Shape):
-    name: HostName = Field(description="For people: which process this is.")
-    types: Types = Field(description="Of jobs that it can do.")
-    capacity: Permits = Field(description="How many runs it takes at once.")
+    name: HostName = Field(description="The name of the process, for people.")
+    types: Types = Field(description="The job types that it runs.")
+    capacity: Permits = Field(description="How many runs it takes at the same time.")
     version: str = Field(default="", max_length=50)
     queues: list[Queue] = Field(
-        default=["*"], min_length=1, max_length=50, description="That it serves; a host serves none."
+        default=["*"],
+        min_length=1,
+        max_length=50,
+        description="The queues that it serves; a host serves none.",
     )
     host: HostIn | None = Field(default=None, description="The host that it works for.")
     described: list[TypeTold] = Field(
@@ -66,7 +69,7 @@ class RegisterIn(Shape):
 
 class RegisterOut(Shape):
     worker_id: Id
-    lease: Duration = Field(description="How long it may be silent before its runs are given to others.")
+    lease: Duration = Field(description="How long it may be silent before its runs go to other workers.")
     host_id: Id | None
     artifact_bytes: int = Field(
         default=MOST_CONTENT // 4 * 3,
@@ -90,16 +93,16 @@ class HeartbeatIn(Shape):
 
 
 class HeartbeatOut(Shape):
-    alive: bool = Field(description="False: given up for lost. Stop all work and register again.")
-    cancels: list[RunHeld] = Field(description="To be stopped, and reported as cancelled.")
-    gone: list[RunHeld] = Field(description="Not its own any more: to be stopped.")
+    alive: bool = Field(description="False: the server considers it lost. Stop all work and register again.")
+    cancels: list[RunHeld] = Field(description="Runs to stop and to report as cancelled.")
+    gone: list[RunHeld] = Field(description="Runs that it no longer holds: stop them.")
 
 
 class StopsIn(Shape):
     worker_id: Id
-    working_on: list[RunHeld] = Field(default=[], max_length=MOST_HELD, description="What it has under way.")
+    working_on: list[RunHeld] = Field(default=[], max_length=MOST_HELD, description="Runs that it works on.")
     stopping: list[RunHeld] = Field(
-        default=[], max_length=MOST_HELD, description="What it has been told to stop already: not told again."
+        default=[], max_length=MOST_HELD, description="Stops that it has received already: not sent again."
     )
     wait: Duration = Field(
         default=timedelta(seconds=20), description="How long to wait for one, 30 seconds at most."
@@ -107,8 +110,8 @@ class StopsIn(Shape):
 
 
 class StopsOut(Shape):
-    cancels: list[RunHeld] = Field(description="To be stopped, and reported as cancelled.")
-    gone: list[RunHeld] = Field(description="Of what it has under way, not its own any more: to be stopped.")
+    cancels: list[RunHeld] = Field(description="Runs to stop and to report as cancelled.")
+    gone: list[RunHeld] = Field(description="Runs that it no longer holds: stop them.")
 
 
 class ClaimIn(Shape):
@@ -131,7 +134,7 @@ class WorkOut(Shape):
     trigger: Trigger
     planned_for: Instant
     deadline_at: Instant
-    left: Duration = Field(description="What the attempt may take from now on.")
+    left: Duration = Field(description="The time that is left for the attempt.")
     config: JsonObject
     input: JsonObject
     masks: list[str] = Field(
@@ -160,7 +163,7 @@ class ChunkIn(Shape):
 
 
 class ProgressIn(Shape):
-    """How far an attempt is. Only its last word is kept, and only while it runs."""
+    """The progress of an attempt. Only the last report is stored, and only while it runs."""
 
     run_id: Id
     fence: Fence
@@ -177,11 +180,13 @@ class LogIn(Shape):
 
 
 class LogTaken(Shape):
-    taken: int = Field(description="Chunks of runs that it has; those of others are dropped.")
+    taken: int = Field(
+        description="Chunks that were stored; those of runs that it does not hold are dropped."
+    )
 
 
 class ArtifactIn(Shape):
-    """A file of a run under way; one by the same name takes the place of the last."""
+    """A file of a running run; it replaces a file of the same name."""
 
     worker_id: Id
     run_id: Id
@@ -202,7 +207,7 @@ class ReportItem(Shape):
     fence: Fence
     outcome: Literal["succeeded", "failed", "timed_out", "cancelled", "handed_back", "retry", "skipped"]
     error: ReportError | None = Field(default=None, description="Of a failure.")
-    permanent: bool = Field(default=False, description="Of a failure: trying again would not help.")
+    permanent: bool = Field(default=False, description="Of a failure: a retry would not help.")
     after: Duration | None = Field(
         default=None, description="Of retry: when to be called again. Of a failure: not before."
     )
@@ -220,7 +225,7 @@ class ReportTaken(Shape):
     fence: int
     status: Literal[200, 409]
     code: Literal["lease_lost"] | None = Field(
-        description="Why it was refused: the run is somebody else's by now."
+        description="Why it was refused: another worker holds the run."
     )
 
 

@@ -1,4 +1,4 @@
-"""/runs/{id}/artifacts: what a run left behind, listed and handed out.
+"""/runs/{id}/artifacts: list and download the files of a run.
 
 What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it. That
 nobody may guess its type is said for all answers, in `web/middleware.py`.
@@ -25,7 +25,7 @@ Name = Annotated[str, Path(min_length=1, max_length=200, description="As the lis
 
 @routes.get("/runs/{run_id}/artifacts", responses=NOT_FOUND)
 async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOut:
-    """The files that it kept, also while it runs."""
+    """List the files that the run stored, also while it runs."""
     found = await artifacts.of_run(db, caller.scope, run_id)
     return ArtifactsOut(items=[artifact_out(each) for each in found])
 
@@ -49,7 +49,7 @@ async def download_artifact(
     db: Db,
     if_none_match: Annotated[str | None, Header(description="An ETag that was answered before.")] = None,
 ) -> Response:
-    """One file, as it was kept."""
+    """Download one file."""
     stored = await artifacts.find(db, caller.scope, run_id, artifact_name)
     told = stored.artifact
     headers = {

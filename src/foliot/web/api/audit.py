@@ -1,4 +1,4 @@
-"""/audit: who did what."""
+"""/audit: every change, with its author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/jobs/bulk and /jobs/batch-delete: one thing done to many jobs."""
+"""/jobs/bulk and /jobs/batch-delete: one action on many jobs."""
 
 from __future__ import annotations
 

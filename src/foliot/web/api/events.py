@@ -1,4 +1,4 @@
-"""/events: what happens in the workspace, as it happens, by server-sent events."""
+"""/events: live events of the workspace, by server-sent events."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def stream_events(
         str | None, Header(max_length=64, json_schema_extra={"pattern": r"^[0-9]{1,19}-[0-9]{1,19}$"})
     ] = None,
 ) -> EventStream:
-    """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
+    """Stream events from now on, or after Last-Event-ID: in one order, each once. Events are kept for an hour."""
     wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.visible_owner)
     line = StreamConnection(request, caller)
     last = None if last_event_id is None else events.read_event_id(last_event_id)

@@ -1,4 +1,4 @@
-"""/workers, /queues and /job-types: who could do the work, what is in line for them, and what they know."""
+"""/workers, /queues and /job-types."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ TypeIn = Annotated[str, Path(min_length=1, max_length=64)]
 
 @routes.get("/workers")
 async def list_workers(caller: Viewer, db: Db) -> WorkersOut:
-    """Those that serve this workspace: the living first, then those lost within the last day."""
+    """List the workers that serve this workspace: live ones first, then those lost within the last day."""
     found = await overview.workers(db, caller.scope)
     return WorkersOut(items=[worker_out(each) for each in found])
 
 
 @routes.get("/queues")
 async def list_queues(caller: Viewer, db: Db) -> QueuesOut:
-    """Every queue that a job names or a worker serves, with what stands in it."""
+    """List every queue that a job names or a worker serves, with its counts."""
     found = await overview.queues(db, caller.scope)
     return QueuesOut(items=[queue_out(each) for each in found])
 
 
 @routes.get("/job-types")
 async def list_jobjob_types_out(caller: Viewer, db: Db) -> JobTypesOut:
-    """What `type` of a job may be: the types that this server knows, and those that workers do or did."""
+    """List the values of a job's `type`: the types that this server has, and those of workers."""
     return JobTypesOut(items=job_types_out(await job_types.look(db, caller.workspace_id)))
 
 
@@ -51,7 +51,7 @@ async def switch_job_type(
     job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db, tell: Announcer
 ) -> JobTypeOut:
     """Switch a type off for this workspace, or on again. Off, nothing of its jobs starts: planned times and runs that another job would
-    trigger are recorded as skipped with the reason `type_disabled`, running one by hand is refused, and runs that are ready or are to be
+    trigger are recorded as skipped with the reason `type_disabled`, running one manually is refused, and runs that are ready or are to be
     tried again are held until it is on. Runs under way end as they would.
     """
     workspace_id = caller.workspace_id

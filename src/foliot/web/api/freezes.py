@@ -48,7 +48,7 @@ async def turn_freeze_on(
 
 @routes.post("/freezes/preview", responses=WITH_BODY)
 async def preview_freeze(freeze: FreezeIn, caller: SharedOperator, db: Db) -> FreezePreviewOut:
-    """What such a freeze would hold. Nothing is kept."""
+    """Preview a freeze: count what it would hold. Nothing is stored."""
     return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_from(freeze)))
 
 
@@ -56,11 +56,11 @@ async def preview_freeze(freeze: FreezeIn, caller: SharedOperator, db: Db) -> Fr
 async def list_freezes(
     caller: Viewer,
     db: Db,
-    ended: Annotated[bool, Query(description="Also those that are over.")] = False,
+    ended: Annotated[bool, Query(description="Also freezes that have ended.")] = False,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[FreezeOut]:
-    """Those in force and those to come, newest first."""
+    """List active and upcoming freezes, newest first."""
     seen = await freeze_search.listed(db, caller.scope, ended=ended, cursor=cursor, limit=limit)
     return Page[FreezeOut](
         items=[freeze_out(each, seen.at) for each in seen.items], next_cursor=seen.next_cursor

@@ -1,4 +1,4 @@
-"""/hosts: machines that fetch their own work, the server instances on them, and how much each takes on at once."""
+"""/hosts: machines that fetch their own work, their server instances, and their capacity."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ InstanceIdIn = Annotated[InstanceId, Depends(_instance_id)]
 async def list_hosts(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[HostOut]:
-    """In the order of their names."""
+    """List them by name."""
     page = await hosts.page(db, caller.workspace_id, cursor, limit)
     return Page[HostOut](items=[host_out(each) for each in page.items], next_cursor=page.next_cursor)
 
@@ -59,7 +59,7 @@ async def change_host(
     response: Response,
     if_match: IfMatch = None,
 ) -> HostOut:
-    """Change the fields that are named: `labels`, and how many runs it takes on at once."""
+    """Change the fields that are named: labels and capacity."""
     seen = await _seen(db, caller, host_id, if_match)
     changes = change.model_dump(exclude_unset=True)
     changed = await hosts.change(db, caller.scope.expecting(seen), host_id, changes)
@@ -72,17 +72,17 @@ async def delete_host(
     host_id: HostIdIn,
     caller: SharedEditor,
     db: Db,
-    force: Annotated[bool, Query(description="Though jobs must run there: they wait.")] = False,
+    force: Annotated[bool, Query(description="Also while jobs must run there: they wait.")] = False,
     if_match: IfMatch = None,
 ) -> None:
-    """With its instances. Refused while it is online, and while jobs must run there, unless `force` leaves them to wait."""
+    """Delete the host and its instances. Refused while it is online; while jobs must run there, `force` leaves them waiting."""
     seen = await _seen(db, caller, host_id, if_match)
     await hosts.delete(db, caller.scope.expecting(seen), host_id, force=force)
 
 
 @routes.post("/hosts/{host_id}/instances", status_code=201, responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def add_instance(host_id: HostIdIn, instance: InstanceIn, caller: SharedEditor, db: Db) -> InstanceOut:
-    """A server instance, for jobs to be bound to. Hosts register their own by themselves."""
+    """Add a server instance that jobs can name as target. Hosts register their instances themselves."""
     made = await hosts.add_instance(db, caller.scope, host_id, instance.name, instance.labels)
     return instance_out(made)
 
@@ -96,7 +96,7 @@ async def change_instance(
     db: Db,
     tell: Announcer,
 ) -> InstanceOut:
-    """Give it other labels, or move it to another host: the runs that wait for it go along."""
+    """Change its labels, or move it to another host together with its waiting runs."""
     changed = await hosts.change_instance(
         db,
         caller.scope,
@@ -117,9 +117,9 @@ async def remove_instance(
     instance_id: InstanceIdIn,
     caller: SharedEditor,
     db: Db,
-    force: Annotated[bool, Query(description="Though jobs must run there: they wait.")] = False,
+    force: Annotated[bool, Query(description="Also while jobs must run there: they wait.")] = False,
 ) -> None:
-    """Refused while jobs are bound to it, unless `force` leaves them to wait."""
+    """Refused while jobs name it as target, unless `force` leaves them waiting."""
     await hosts.remove_instance(db, caller.scope, host_id, instance_id, force=force)
 
 
@@ -129,7 +129,7 @@ def _tagged(host: Host, response: Response) -> HostOut:
 
 
 async def _seen(db: Database, caller: Caller, host_id: HostId, if_match: str | None) -> int | None:
-    """The revision that the caller goes by; the verb looks under its lock whether the host is still at it."""
+    """Return the revision that If-Match names; the verb checks it again under its lock."""
     if if_match is None:
         return None
     return read_if_match(if_match, (await hosts.get(db, caller.scope, host_id)).row.revision)

@@ -150,7 +150,7 @@ async def backfill_job(
     seen: ExpectedRevision,
     tell: Announcer,
 ) -> BackfillOut:
-    """Runs for planned times of the past that have no record. `dry_run` counts them and names the first and the last."""
+    """Create runs for past planned times that have no record. `dry_run` counts them and names the first and the last."""
     made = await backfill.backfill(
         db,
         caller.scope.expecting(seen),

@@ -1,4 +1,4 @@
-"""/jobs/{id} by PUT, PATCH and DELETE, its revisions, and the way back to one of them."""
+"""/jobs/{id}: edit and delete a job; its revisions, and revert to one."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 WHOLE = {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobIn"}}}}}
 RevisionNote = Annotated[
     str | None,
-    Query(min_length=1, max_length=1_000, description="Why, for whoever reads the revisions."),
+    Query(min_length=1, max_length=1_000, description="The reason, stored with the revision."),
 ]
-Force = Annotated[bool, Query(description="Even if the job is managed by code, which may change it back.")]
+Force = Annotated[bool, Query(description="Also if the job is managed by code, which may change it back.")]
 Given = Annotated[dict[str, Any], Body(description="The job as a GET answers with it.")]
 Patch = Annotated[
     dict[str, Any],
@@ -148,7 +148,7 @@ async def delete_job(
 async def list_revisions(
     job_id: JobIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[RevisionOut]:
-    """Every definition it ever had, newest first: who made it so, why, and what that changed."""
+    """List the revisions of its definition, newest first: author, reason and changes."""
     page = await revisions.page(db, caller.scope, job_id, cursor=cursor, limit=limit)
     return Page[RevisionOut](items=[revision_out(each) for each in page.items], next_cursor=page.next_cursor)
 

@@ -1,4 +1,4 @@
-"""/jobs: define them, look at them, see what they did and when they run next."""
+"""/jobs: create, list and get jobs, and their next times."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def list_jobs(
     limit: Limit = DEFAULT_LIMIT,
     count: Count = False,
 ) -> Page[JobOut] | CountedPage[JobOut]:
-    """Jobs of the workspace, newest first. What is archived shows only where a status is named."""
+    """List the jobs of the workspace, newest first. Archived jobs are listed only if `status` names them."""
     page = await job_search.jobs(
         db, caller.scope, query, order=order, cursor=cursor, limit=limit, count=count
     )
@@ -97,6 +97,6 @@ async def get_job(
 
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)
 async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: TimeCount = 5) -> TimesOut:
-    """When it runs next. Empty while it is stopped; after a fixed delay only the first time is known."""
+    """List its next times. Empty while it is stopped; with a fixed delay only the first is known."""
     ahead = await job_search.ahead(db, caller.scope, job_id, n)
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))

@@ -1,4 +1,4 @@
-"""/keys: one's own, and for administrators everybody's in the workspace."""
+"""/keys: your own keys; for administrators, all keys of the workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from foliot.wire.shape import Page
 routes = api_router("keys")
 KeyIdIn = Annotated[str, Path(alias="key_id", json_schema_extra={"format": "uuid"})]
 MadeToo = Annotated[
-    bool, Query(description="Every key that it made too, and those that these made: for one that has leaked.")
+    bool, Query(description="Also every key that it made, and the keys that those made: for a leaked key.")
 ]
 
 
@@ -47,11 +47,11 @@ async def list_keys(
     caller: Viewer,
     db: Db,
     principal: Annotated[Id | None, Query(description="Of this principal.")] = None,
-    revoked: Annotated[bool | None, Query(description="Only those, or only the others.")] = None,
+    revoked: Annotated[bool | None, Query(description="Filter by this flag.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[KeyOut]:
-    """Your own keys; for an administrator, all keys of the workspace. Newest first."""
+    """List your own keys; as an administrator, all keys of the workspace. Newest first."""
     page = await keys.listed(
         db,
         caller,

@@ -1,4 +1,4 @@
-"""/limits: how many runs of the workspace, or with one concurrency key, are under way at once."""
+"""/limits: how many runs of the workspace, or with one concurrency key, may be under way at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KeyIn = Annotated[
 
 @routes.get("/limits")
 async def list_limits(caller: SharedViewer, db: Db) -> LimitsOut:
-    """The cap of the whole workspace first, where there is one, then those of concurrency keys."""
+    """List the cap of the workspace first, if there is one, then those of concurrency keys."""
     found = await limits.list_limits(db, caller.workspace_id)
     return LimitsOut(items=[limit_out(each) for each in found])
 

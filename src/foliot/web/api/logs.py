@@ -1,4 +1,4 @@
-"""/runs/{id}/logs: what a run wrote, a page at a time or line by line as it comes."""
+"""/runs/{id}/logs: the log of a run, by page or as a stream."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def read_logs(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many lines to a page.")] = PAGE,
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,10}$")] = None,
 ) -> LogsOut | EventStream:
-    """What its handler and its own code wrote, all attempts in order."""
+    """Read the log of all attempts, in order."""
     if wants_stream(request, follow=follow):
         after = _after(last_event_id if last_event_id is not None else cursor)
         page = await _read(db, caller, run_id, after, PAGE)

@@ -1,4 +1,4 @@
-"""/members: the people, agents and services of a workspace; and /me, who is asking."""
+"""/members: the people, agents and services of a workspace; /me: the caller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format":
 
 @routes.get("/me")
 async def who_am_i(caller: Viewer, db: Db) -> MeOut:
-    """The principal and the key that ask, the workspace they are in, and what holds there."""
+    """Return the caller's principal and key, and the workspace with its quotas."""
     return me_out(caller, await workspaces.count_jobs(db, caller.workspace_id))
 
 
@@ -52,11 +52,11 @@ async def list_members(
     caller: Viewer,
     db: Db,
     kind: Annotated[MemberKind | None, Query()] = None,
-    active: Annotated[bool | None, Query(description="Only those, or only the others.")] = None,
+    active: Annotated[bool | None, Query(description="Filter by this flag.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[MemberOut]:
-    """Newest first. An agent sees itself alone."""
+    """List members, newest first. An agent sees only itself."""
     wanted = members.MemberFilter(kind=None if kind is None else PrincipalKind(kind), is_active=active)
     page = await members.listed(db, caller, wanted, cursor=cursor, limit=limit)
     return Page[MemberOut](items=[member_out(each) for each in page.items], next_cursor=page.next_cursor)

@@ -29,7 +29,7 @@ PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
 
 def id_of(kind: str, text: str) -> UUID:
-    """What is no id answers like an id that nobody has."""
+    """Parse an id. Text that is no id gets the same answer as an unknown id."""
     found = read_id(text)
     if found is None:
         raise not_found(kind)
@@ -65,17 +65,17 @@ Db = Annotated[Database, Depends(_database)]
 TheEgressPolicy = Annotated[EgressPolicy, Depends(_reach)]
 Announcer = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]
-TimeCount = Annotated[int, Query(ge=1, le=100, description="How many times to name.")]
+Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Items per page.")]
+TimeCount = Annotated[int, Query(ge=1, le=100, description="Number of times.")]
 DEFAULT_LIMIT = PAGE
 
 Item = TypeVar("Item", bound=Shape)
 _ANY = "Any of these."
-_JOB_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(JOBS.names)}; other words are looked for in the name."
+_JOB_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(JOBS.names)}; other words are searched in the name."
 
 
 def read_job_filter(q: str | None, caller: Caller) -> Found:
-    """What `q` asks of jobs; days are those of the workspace."""
+    """Parse the filter `q` for jobs; days are those of the workspace's zone."""
     return read_query(q or "", JOBS, caller.at, load_zone(caller.workspace.default_timezone))
 
 
@@ -110,7 +110,7 @@ async def _order(
         str,
         Query(
             max_length=40,
-            description="`created_at`, `name` or `next_run_at`; a minus before it turns the order round.",
+            description="`created_at`, `name` or `next_run_at`; a minus before it reverses the order.",
             json_schema_extra={"pattern": r"^-?(created_at|name|next_run_at)$"},
         ),
     ] = "-created_at",
@@ -132,7 +132,7 @@ def build_page(
 
 
 _WHEN = "`24h`, `2026-11-01` (a day of the workspace's zone) or `2026-11-01T09:00:00Z`."
-_RUN_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(RUNS.names)}; other words are looked for in the job's name."
+_RUN_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(RUNS.names)}; other words are searched in the job's name."
 
 
 async def _run_query(

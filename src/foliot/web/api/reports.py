@@ -37,23 +37,23 @@ async def explain_job(
     db: Db,
     at: Annotated[
         Moment | None,
-        Query(description="The instant to explain, past or future; its last planned time where left out."),
+        Query(description="The instant to explain, past or future. Default: its last planned time."),
     ] = None,
 ) -> ExplanationOut:
-    """Why it ran, did not run, or will not run at an instant, by the definition in force then."""
+    """Explain why it ran, did not run, or will not run at an instant, by the definition in force then."""
     answer = await explain.explain_instant(db, caller.scope, job_id, at)
     return explanation_out(answer)
 
 
 @routes.get("/jobs/{job_id}/stats", tags=["jobs"], responses=NOT_FOUND)
 async def job_stats(job_id: JobIdIn, caller: Viewer, db: Db, days: Days = statistics.DAYS) -> JobStatsOut:
-    """How its runs went: by day, in all, and how long the newest took."""
+    """Statistics of its runs: by day, in total, and durations of the newest."""
     return job_stats_out(await statistics.job_stats(db, caller.scope, job_id, days))
 
 
 @routes.get("/stats")
 async def workspace_stats(caller: Viewer, db: Db, days: Days = statistics.WEEK) -> StatsOut:
-    """How the workspace stands: its jobs, what is open now, what is due next, and how runs went by day. An agent's are of its own jobs."""
+    """Statistics of the workspace: jobs, open runs, next due times, and runs by day. An agent gets those of its own jobs."""
     return stats_out(await statistics.workspace_stats(db, caller.scope, days))
 
 
@@ -61,18 +61,16 @@ async def workspace_stats(caller: Viewer, db: Db, days: Days = statistics.WEEK) 
 async def list_agenda(
     caller: Viewer,
     db: Db,
-    start: Annotated[
-        Moment | None, Query(alias="from", description="Now where left out, or where it has gone by.")
-    ] = None,
+    start: Annotated[Moment | None, Query(alias="from", description="Default, and earliest: now.")] = None,
     end: Annotated[
         Moment | None,
-        Query(alias="to", description="A day after `from` where left out; at most 31 days after it."),
+        Query(alias="to", description="Default: a day after `from`; at most 31 days after it."),
     ] = None,
     job: Annotated[Id | None, Query(description="Only this job.")] = None,
     queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
     tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
 ) -> AgendaOut:
-    """What is planned, in the order it starts, with what becomes of it as things stand and how long it should take. Times of one job that
+    """List planned times by start, with the expected result and duration. Times of one job that
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
@@ -89,7 +87,7 @@ async def preview_schedule(
         Query(description="Times later than this, as if the schedule were made then; now."),
     ] = None,
 ) -> PreviewOut:
-    """Say a schedule in words and name its next times. Nothing is kept."""
+    """Describe a schedule in words and list its next times. Nothing is stored."""
     start = caller.at if after is None else after
     try:
         read = schedule_from(schedule, start, caller.workspace.default_timezone)

@@ -30,7 +30,7 @@ def calendar_from(given: wire.CalendarIn, timezone: str) -> Calendar:
 
 
 def calendar_changes_from(given: wire.CalendarChange) -> dict[str, Any]:
-    """The fields of a calendar that this names, as the domain has them."""
+    """Return the fields that the change names, as domain values."""
     fields = {
         "name": given.name.strip(),
         "kind": CalendarKind(given.kind),

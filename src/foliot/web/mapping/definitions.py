@@ -1,4 +1,4 @@
-"""From the wire to the domain: a job as JSON becomes a definition, or all that is wrong with it is told at once."""
+"""Turns the JSON of a job into a definition, or reports everything that is wrong with it at once."""
 
 from __future__ import annotations
 
@@ -80,11 +80,9 @@ class DefinitionContext:
     timezone: str
     owner_id: PrincipalId | None
     before: Definition | None = None
-    keeps_schedule: bool = (
-        False  # the schedule came back as it is: times that have passed since are no fault now
-    )
-    schema: Mapping[str, Any] | None = None  # of its config, where only workers know its type
-    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # beside the internet
+    keeps_schedule: bool = False  # the schedule is unchanged: times that have passed since are no error
+    schema: Mapping[str, Any] | None = None  # of the config, if only workers know the type
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # addresses beside the public internet
     workspace: str = ""  # its slug
 
 
@@ -100,7 +98,7 @@ def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
     retention = faults.take(lambda: _retention(job.retention))
     if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
         faults.take(lambda: _check_span(job, now))
-    # Where a host may go, the host itself says.
+    # A host applies its own egress policy.
     reach = context.reach if job.target is None else None
     faults.found += check_config(job.type, job.config, context.schema, reach, context.workspace)
     faults.take(lambda: _check_size("config", job.config))
@@ -118,7 +116,7 @@ def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
     ):
         faults.tell()
     if isinstance(schedule, Interval) and schedule.anchor == now:
-        schedule = replace(schedule, anchor=None)  # it counts from creation, which has its own instant
+        schedule = replace(schedule, anchor=None)  # the transaction that creates the job sets it
     spec = Spec(
         **{name: getattr(job, name) for name in SAME_IN_SPEC},
         schedule=schedule,
@@ -150,7 +148,7 @@ def _schedule(given: ScheduleIn, context: DefinitionContext) -> Schedule:
 
 
 def schedule_from(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
-    """Checked, anchored at `now`, and sure to fire some day."""
+    """Return the schedule, checked, anchored at `now`, with at least one time ahead."""
     zone = given.timezone or timezone
     match given:
         case WordsIn():
@@ -181,7 +179,7 @@ def schedule_from(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
 
 
 class FieldErrors:
-    """Gathers refusals instead of stopping at the first."""
+    """Collects errors instead of stopping at the first."""
 
     def __init__(self) -> None:
         self.found: list[FoliotError] = []
@@ -207,13 +205,13 @@ def _read(given: WordsIn, zone: str, now: datetime) -> Schedule:
     try:
         return read_schedule(given.words, now, reading)
     except Invalid as error:
-        if error.pointer != "/schedule/timezone":  # whatever else is wrong stands in the words
+        if error.pointer != "/schedule/timezone":  # every other error is in the words
             error.pointer = "/schedule/words"
         raise
 
 
 def _check_sentence(words: str | None, schedule: Schedule) -> None:
-    """An answer's own sentence may come back with its fields; other words beside fields would say two things at once."""
+    """Accept the sentence of an answer beside its fields. Other words would contradict the fields."""
     if words is not None and words != say(schedule, load_zone(schedule.timezone)):
         raise ScheduleInvalid(
             "These words say something else than the fields beside them.",

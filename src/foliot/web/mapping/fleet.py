@@ -15,7 +15,7 @@ WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 
 
 def job_types_out(seen: job_types.JobTypesOverview) -> list[JobTypeOut]:
-    """In the order of their names. Of what is installed here, this server speaks itself."""
+    """Return the types by name. For types that this server has, its own description is used."""
     here = registry.describe_types()
     found = []
     for name in sorted(here.keys() | seen.told.keys() | seen.workers.keys() | seen.off.keys()):

@@ -1,4 +1,4 @@
-"""Is this the configuration that a handler of this type takes? A type that is not known here may be known to a worker elsewhere.
+"""Checks the config of a job against its handler type. A type that is unknown here may be known to a remote worker.
 
 Why: docs/decisions/307-job-type-schemas.md
 """
@@ -27,7 +27,9 @@ MOST_TOLD = 20
 # Characters of a config, times parts of a schema: each may be compared with each, while everybody waits. What is more is left to the
 # worker; of what is less, but not little, only the first misfit is looked for, since all that there are would be gathered first.
 MOST_COMPARED, MOST_GATHERED = 20_000_000, 50_000
-_LINEAR = jsonschema_rs.RegexOptions(size_limit=1 << 20)  # patterns come from afar: none may take for ever
+_LINEAR = jsonschema_rs.RegexOptions(
+    size_limit=1 << 20
+)  # patterns come from remote workers: they must run in linear time
 
 
 def check_config(
@@ -67,14 +69,14 @@ async def config_schema(draft: JobDraft, kind: str) -> Mapping[str, Any] | None:
 
 
 def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Invalid]:
-    """A secret may stand in the place of any value, and is known only when the job runs."""
+    """Return the errors of a config. A secret may replace any value and is resolved only when the job runs."""
     try:
         compared = schemas.weight_of(schema) * len(json.dumps(config))
         if compared > MOST_COMPARED:
             return []
         validator = jsonschema_rs.validator_for(dict(schema), offline=True, pattern_options=_LINEAR)
     except (schemas.TooHeavy, ValueError, jsonschema_rs.ReferencingError):
-        return []  # what a worker cannot say right is judged by the worker
+        return []  # an invalid schema: the worker checks the config itself
     errors = validator.iter_errors(dict(config)) if compared <= MOST_GATHERED else _first(validator, config)
     found: list[Invalid] = []
     for error in errors:
@@ -96,7 +98,7 @@ def _first(validator: Any, config: Mapping[str, Any]) -> Iterator[jsonschema_rs.
 
 
 def _at(config: Any, path: Sequence[str | int]) -> Any:
-    """A name that is written in digits comes back as a number."""
+    """Return the value at a path. Digit-only names come back as numbers."""
     return reduce(lambda value, part: value[str(part) if isinstance(value, dict) else part], path, config)
 
 

@@ -1,4 +1,4 @@
-"""From the domain to the wire: keys, members, workspaces and the audit."""
+"""Keys, members, workspaces and the audit on the wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a job that exists: what is sent takes the place of what there is (PUT), or is laid over it (PATCH, RFC 7396).
+"""Changes to a job: PUT replaces the definition, PATCH merges into it (RFC 7396).
 
 Both speak of the JSON that a GET answers with. Its read-only fields may come along, as long as they say what is so.
 
@@ -21,7 +21,7 @@ from foliot.wire.jobs import JobIn, JobOut
 
 WRITABLE = frozenset(JobIn.model_fields) - {"enabled"}
 READ_ONLY = frozenset(JobOut.model_fields) - WRITABLE
-# Foliot itself moves these between somebody's GET and PUT; in a whole job that comes back they say nothing.
+# The server changes these between a GET and a PUT, so a PUT may carry old values.
 MOVING = frozenset(
     {"next_run_at", "status_at", "status_reason", "paused_until", "updated_at", "warnings"}
 ) | {name for name in READ_ONLY if name.startswith(("last_", "consecutive_")) or name.endswith("_count")}
@@ -35,27 +35,27 @@ HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class PatchedJob:
-    """The job as it is to be; and whether its schedule is the one it has."""
+    """The job after the change, and whether its schedule is unchanged."""
 
     job: JobIn
     keeps_schedule: bool
 
 
 def replace_fields(current: JobOut, given: Mapping[str, Any]) -> PatchedJob:
-    """PUT: what is left out is its default."""
+    """Apply a PUT: fields that are left out get their default."""
     now = current.model_dump(mode="json")
     _refuse_read_only(now, {name: value for name, value in given.items() if name not in MOVING})
     return _written(now, {name: value for name, value in given.items() if name not in READ_ONLY})
 
 
 def merge_patch(current: JobOut, patch: Mapping[str, Any]) -> PatchedJob:
-    """PATCH: what is left out stays; null takes a field away, which leaves its default."""
+    """Apply a PATCH: fields that are left out stay; null sets the default."""
     now = current.model_dump(mode="json")
     _refuse_read_only(now, {name: value for name, value in patch.items() if name != "warnings"})
     stays = {name: value for name, value in now.items() if name in WRITABLE}
     wanted = {name: value for name, value in patch.items() if name not in READ_ONLY}
     if isinstance(wanted.get("target"), dict):
-        stays.pop("target")  # it is a host or a server: the new one takes the place of the old
+        stays.pop("target")  # a host and a server cannot be merged
     schedule = _patched_schedule(now["schedule"], wanted.pop("schedule", {}))
     after = _merged({**stays, "schedule": {}}, wanted)
     return _written(now, after if schedule is None else {**after, "schedule": schedule})
@@ -64,9 +64,7 @@ def merge_patch(current: JobOut, patch: Mapping[str, Any]) -> PatchedJob:
 def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     is_so = {**now, "enabled": now["status"] != "disabled"}
     faults = FieldErrors()
-    if (
-        type(given.get("revision", 0)) is not int
-    ):  # it says what its author has seen: not to be passed over, nor true for 1
+    if type(given.get("revision", 0)) is not int:  # checked strictly: true would pass for 1
         faults.found.append(
             Invalid(
                 "revision is a whole number.",
@@ -88,7 +86,7 @@ def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def _patched_schedule(now: Mapping[str, Any], patch: Any) -> Any:
-    """A schedule in other words, or of another kind, takes the place of the old one in its zone: no field of that would fit it."""
+    """Merge into the schedule. Other words or another kind replace it and keep only its zone: no other field fits."""
     if not isinstance(patch, dict):
         return patch
     is_new_words = "kind" not in patch and patch.get("words", now["words"]) != now["words"]
@@ -106,7 +104,7 @@ def _written(now: Mapping[str, Any], fields: dict[str, Any]) -> PatchedJob:
         and not keeps_schedule
         and schedule.get("words") == now["schedule"]["words"]
     ):
-        # The old sentence came along with new fields: it spoke of the old ones.
+        # The old sentence was sent with new fields: it describes the old ones.
         fields = {**fields, "schedule": {name: schedule[name] for name in schedule if name != "words"}}
     try:
         return PatchedJob(JobIn.model_validate(fields), keeps_schedule)

@@ -1,4 +1,4 @@
-"""From the domain to the wire: what records look like as JSON."""
+"""Jobs, schedules and runs on the wire."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def revision_out(change: RevisionChange) -> RevisionOut:
 
 
 def etag(record: StoredJob) -> str:
-    """The revision, which If-Match asks for, and a trace of everything else that a job's JSON shows, for If-None-Match."""
+    """Return the revision, for If-Match, and a checksum of the other fields of the JSON, for If-None-Match."""
     rest = [getattr(record, name) for name in StoredJob.__slots__ if name != "definition"]
     return f'"{record.revision}-{crc32(repr(rest).encode()):08x}"'
 
@@ -238,7 +238,7 @@ def _error(error: RunError | None) -> RunErrorOut | None:
 
 
 def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
-    """What the clock on the wall shows; for a calendar schedule, what it names, even where the clocks jump over it."""
+    """Return the local time. For cron it is the planned local time, even if the clocks skip it."""
     if isinstance(schedule, Cron):
         return time.local
     return time.planned_for.astimezone(load_zone(schedule.timezone)).replace(tzinfo=None)

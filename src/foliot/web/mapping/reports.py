@@ -1,4 +1,4 @@
-"""From the domain to the wire, continued: explanations, figures, the agenda."""
+"""Explanations, statistics and the agenda on the wire."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _time(schedule: Schedule, time: PlannedTime | None) -> PlannedOut | None:
 
 
 def _place(place: QueuePosition, run: RunOut | None) -> PlaceOut:
-    # A run that is ready stands in the line of its queue, and waits for nothing but a worker.
+    # A ready run waits only for a worker.
     is_ready = run is not None and run.status == "ready" and place.waits_for is WaitsFor.TURN
     return PlaceOut(
         waits_for="worker" if is_ready else place.waits_for.value,

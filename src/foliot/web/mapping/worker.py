@@ -1,4 +1,4 @@
-"""Between the wire and the services, for workers that speak HTTP; and the wait for work, which holds no connection to the database."""
+"""The worker protocol over HTTP: mapping, and long polls, which hold no database connection while they wait."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from foliot.services.workers.workers import HeartbeatReply
 from foliot.web.work_signal import WorkSignal
 from foliot.wire import worker as wire
 
-LOOK_EVERY = 3.0  # seconds at most between looks, where no bell rings
+LOOK_EVERY = 3.0  # seconds at most between queries without a signal
 MOST_WAITING, MOST_OF_A_WORKSPACE = 5_000, 1_000  # at once in one process
 MOST_OUTPUT = 4 << 20  # bytes of ASCII JSON; workers keep to less
 _UNSAID = RunError("failed", "The attempt failed.")
@@ -51,7 +51,7 @@ Found = TypeVar("Found")
 
 
 async def poll_work(request: Request, caller: Caller, asked: wire.ClaimIn) -> Sequence[Work]:
-    """Looks at once, and again when the bell rings, when the next run may start, and every few seconds; for as long as the key counts."""
+    """Claim at once, and again on each signal, when the next run may start, and every few seconds, while the key is valid."""
     state, speaker = request.app.state, speaker_from(caller)
 
     async def look() -> tuple[Sequence[Work], timedelta | None]:
@@ -65,7 +65,7 @@ async def poll_work(request: Request, caller: Caller, asked: wire.ClaimIn) -> Se
 
 
 async def poll_stops(request: Request, caller: Caller, asked: wire.StopsIn) -> HeartbeatReply:
-    """In the same manner, by the bell that cancels ring."""
+    """Wait for runs to stop, woken by the signal for cancels."""
     state, speaker = request.app.state, speaker_from(caller)
     working_on, stopping = held_runs_from(asked.working_on), held_runs_from(asked.stopping)
 
@@ -84,7 +84,7 @@ async def _patiently(
     wait: timedelta,
     look: Callable[[], Awaitable[tuple[Found | None, timedelta | None]]],
 ) -> Found | None:
-    """What a look finds, or nothing when the time is up. A look also says when the next is worth while, where it knows."""
+    """Repeat a query until it finds something or the time is up. A query also returns when the next is worthwhile, if known."""
     state = request.app.state
     stopping: asyncio.Event = state.stopping
     until = monotonic() + min(wait, wire.LONGEST_WAIT).total_seconds()
@@ -155,7 +155,7 @@ def work_out(work: Work) -> wire.WorkOut:
 
 
 def log_chunk_from(given: wire.ChunkIn) -> LogChunk:
-    """A line that holds a line break would be counted as one and read as two."""
+    """Replace line breaks inside a line: it is counted as one."""
     lines = [LogLine(line.at, LogStream(line.stream), " ".join(lines_of(line.text))) for line in given.lines]
     return LogChunk(RunId(given.run_id), given.attempt, given.fence, given.first, lines)
 
@@ -218,7 +218,7 @@ def _outcome(given: wire.ReportItem) -> Outcome:
 
 
 async def _still_counts(request: Request, caller: Caller) -> bool:
-    """A key that was revoked while it waited gets nothing more."""
+    """Return whether the key is still valid after the wait."""
     door: Authenticator = request.app.state.door
     presented = request.headers.get("authorization", "").partition(" ")[2].strip()
     found = await door.enter(presented, None)
