@@ -20,8 +20,8 @@ from foliot.domain.schedule.window import Otherwise, Window, window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 
 MOST_TIMES = 10_000  # no answer enumerates more than this
-_MOST_STEPS = 800  # through closed stretches, when looking for a time that will run
-_MOST_GATES = 500  # hops from one closed stretch into the next, when deferring
+_MOST_STEPS = 800  # through closed spans, when looking for a time that will run
+_MOST_GATES = 500  # steps from one closed span into the next, when deferring
 Step = Callable[[datetime], PlannedTime | None]  # an instant -> the first planned time after it
 _REMEMBERED = 4  # answers of one timetable: where its jobs stood, where they stand, and what comes next
 _END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
