@@ -1,6 +1,6 @@
 """`./dev bench api`: requests per second and how long they take, over HTTP against a `foliot serve` of its own process.
 
-One workspace holds all the jobs. Each case is asked by a few clients with connections of their own for some seconds; they share
+One workspace holds all the jobs. Each case is requested by a few clients with connections of their own for some seconds; they share
 the machine with the server, so on few cores the figures are of both.
 """
 
@@ -80,12 +80,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
     parser.add_argument("--clients", type=int, default=4)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     before = os.getloadavg()
-    print(f"Making {asked.jobs:,} jobs in one workspace ...", flush=True)
+    print(f"Making {options.jobs:,} jobs in one workspace ...", flush=True)
     with (
         bench() as made,
-        made.database(Population(asked.jobs, workspaces=1)) as site,
+        made.database(Population(options.jobs, workspaces=1)) as site,
         served(site) as (url, key),
     ):
         slug = json.loads(Client(url, key, "default").ask("GET", "/workspaces?limit=2"))["items"]
@@ -99,9 +99,9 @@ def main() -> int:
 
         figures = []
         for case in cases(client()):
-            figures.append(measured(case, client, asked.clients, asked.seconds))
+            figures.append(measured(case, client, options.clients, options.seconds))
             print(f"  {figures[-1].name}: {figures[-1].requests_per_s:.0f}/s", flush=True)
-    show(figures, asked, before)
+    show(figures, options, before)
     return 0
 
 
@@ -148,7 +148,7 @@ def measured(case: Case, client: Callable[[], Client], clients: int, seconds: fl
                 own.ask(case.method, case.path(n), case.body)
                 mine.append(time.perf_counter() - began)
                 n += clients
-        except BaseException as error:  # noqa: BLE001  # told by the thread that waits
+        except BaseException as error:  # noqa: BLE001  # reported by the waiting thread
             failed.append(error)
         took.extend(mine)
 
@@ -197,10 +197,10 @@ def served(site: Site) -> Iterator[tuple[str, str]]:
             process.wait(30)
 
 
-def show(figures: list[Figure], asked: argparse.Namespace, before: tuple[float, float, float]) -> None:
+def show(figures: list[Figure], options: argparse.Namespace, before: tuple[float, float, float]) -> None:
     load = f"load {before[0]:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
     table = Table(
-        title=f"API over HTTP, {asked.jobs:,} jobs in the workspace, {asked.clients} clients; {load}"
+        title=f"API over HTTP, {options.jobs:,} jobs in the workspace, {options.clients} clients; {load}"
     )
     for column in ("request", "per second", "p50 ms", "p99 ms", "requests"):
         table.add_column(column, justify="left" if column == "request" else "right")
@@ -217,8 +217,8 @@ def show(figures: list[Figure], asked: argparse.Namespace, before: tuple[float, 
     RESULTS.write_text(
         json.dumps(
             {
-                "jobs": asked.jobs,
-                "clients": asked.clients,
+                "jobs": options.jobs,
+                "clients": options.clients,
                 "load": load,
                 "figures": [asdict(each) for each in figures],
             },

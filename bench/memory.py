@@ -1,6 +1,6 @@
-"""`./dev bench memory`: what thousands of bad requests leave in the memory of a server.
+"""`./dev bench memory`: measure the memory that a server keeps after thousands of bad requests.
 
-Bodies, fields and parameters that nobody should send go to every operation, over a few connections, and the resident memory of the
+Invalid bodies, fields and parameters go to every operation, over a few connections, and the resident memory of the
 serving process is read as they do. It grows while caches fill and buffers of large bodies are kept for the next; then it must not.
 """
 
@@ -56,28 +56,28 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="foliot-bench-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL may run as another user
         serving = ServerProcess(Path(folder).resolve() / "data")
         try:
             url = serving.wait_for_url()
             key = (Path(folder) / "data" / "admin.key").read_text().strip()
-            return measured(url, key, serving.process.pid, asked)
+            return measured(url, key, serving.process.pid, options)
         finally:
             serving.stop()
             serving.end()
 
 
-def measured(url: str, key: str, pid: int, asked: argparse.Namespace) -> int:
+def measured(url: str, key: str, pid: int, options: argparse.Namespace) -> int:
     place, headers = urlsplit(url), {"Authorization": f"Bearer {key}"}
     described = json.loads(request(place.netloc, "GET", "/openapi.json", None, headers)[1])
-    bad = requests(described, random.Random(asked.seed))  # the same each time
+    bad = requests(described, random.Random(options.seed))  # the same each time
     statuses: Counter[int] = Counter()
     seen = [resident(pid)]
-    with ThreadPoolExecutor(asked.clients) as pool:
+    with ThreadPoolExecutor(options.clients) as pool:
         for step in range(STEPS):
-            some = [next(bad) for _ in range(asked.requests // STEPS)]
+            some = [next(bad) for _ in range(options.requests // STEPS)]
             statuses.update(pool.map(lambda one: answered(place.netloc, one, headers), some))
             seen.append(resident(pid))
             print(f"{(step + 1) * len(some):>7,} requests: {seen[-1]:.1f} MiB", flush=True)

@@ -1,4 +1,4 @@
-"""What naming the next planned time costs, beside cronsim and croniter: `./dev bench time`.
+"""`./dev bench time`: measure the cost of the next planned time, against cronsim and croniter.
 
 *fresh* is the first question about an expression in a zone already in use (every cache emptied, then the zone warmed by
 another expression); *stepping* asks on from each answer; *again* repeats a question. The peers have no memory: *one shot*
@@ -115,7 +115,7 @@ def _fresh(expr: str, zone: str) -> float:
         _forget()
         next_time(Timetable(Cron("7 7 7 7 *", zone)), AFTER)
         timetable = Timetable(Cron(expr, zone))
-        costs.append(_timed(lambda asked=timetable: next_time(asked, AFTER)))  # type: ignore[misc]
+        costs.append(_timed(lambda each=timetable: next_time(each, AFTER)))  # type: ignore[misc]
     return median(costs)
 
 
@@ -161,13 +161,13 @@ def _far_questions() -> list[tuple[Cron, datetime]]:
     ]
 
 
-def _slowest(asked: list[tuple[Cron, datetime]]) -> tuple[str, float]:
+def _slowest(cases: list[tuple[Cron, datetime]]) -> tuple[str, float]:
     """The question that took longest, and its milliseconds of CPU with every memory empty: what others do on the machine is no cost of it."""
     costs = {
         f"{cron.expr[:30]!r} in {cron.timezone[:30]!r} after {after:%Y-%m-%d}": median(
             _answer(cron, after) for _ in range(9)
         )
-        for cron, after in asked
+        for cron, after in cases
     }
     question = max(costs, key=lambda text: costs[text])
     return question, costs[question] / 1000

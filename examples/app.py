@@ -34,7 +34,7 @@ def remind() -> None:
 
 @app.job
 def refund(invoice: str, cents: int) -> str:
-    """Without a schedule a job runs when somebody asks; then it may need parameters."""
+    """A job without a schedule runs on request, and may need parameters."""
     if cents <= 0:
         raise Fail(f"{cents} cents cannot be refunded")
     if invoice.startswith("new-"):

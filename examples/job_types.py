@@ -72,7 +72,7 @@ def outcome_calculation(input: dict[str, float]) -> float:  # noqa: A002
 
 @app.handler("CUSTOM")
 def custom(config: dict[str, Any], input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
-    """Whatever it is told."""
+    """Return the config and the input."""
     return {**config, **input}
 
 

@@ -28,8 +28,8 @@ def main() -> None:
         while done < 2:
             work = mine.worker.claim(registered.worker_id, ["greeting"], permits=4, wait="5s").items
             reports = [result(each) for each in work]
-            for told in mine.worker.report(registered.worker_id, reports).items:
-                print(f"run {told.run_id}: {'taken' if told.status == 200 else told.code}")
+            for answer in mine.worker.report(registered.worker_id, reports).items:
+                print(f"run {answer.run_id}: {'taken' if answer.status == 200 else answer.code}")
             done += len(work)
         mine.worker.leave(registered.worker_id)
         for job in client.jobs.each(queue="greetings"):

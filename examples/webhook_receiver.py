@@ -1,4 +1,4 @@
-"""A room's webhook, and who listens to it: signatures checked, repeats passed over. `./dev serve` must be running."""
+"""A receiver of a room's webhook: it checks signatures and ignores repeats. `./dev serve` must be running."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from foliot import Client
 
 KEY = secrets.token_bytes(32)
-OLDEST = 300  # seconds: what was signed before that may be an old request that somebody sends again
+OLDEST = 300  # seconds: an older signature may be a replay
 done: set[str] = set()
 
 
@@ -38,9 +38,9 @@ def is_genuine(headers: Message, body: bytes) -> bool:
     at = headers["webhook-timestamp"]
     signed = f"{headers['webhook-id']}.{at}.".encode() + body
     expected = "v1," + base64.b64encode(hmac.digest(KEY, signed, hashlib.sha256)).decode()
-    told = headers["webhook-signature"].split()  # several, while one secret takes the place of another
+    signatures = headers["webhook-signature"].split()  # several, while one secret replaces another
     is_fresh = abs(time.time() - int(at)) < OLDEST  # noqa: TID251  # a receiver elsewhere has no clock of Foliot's
-    return is_fresh and any(hmac.compare_digest(each, expected) for each in told)
+    return is_fresh and any(hmac.compare_digest(each, expected) for each in signatures)
 
 
 with Client() as foliot, HTTPServer(("127.0.0.1", 0), Receiver) as server:

@@ -1,1 +1,1 @@
-"""What the engine costs, measured through the real services on a real PostgreSQL: `./dev bench engine`."""
+"""`./dev bench engine`: measure the engine through the real services on a real PostgreSQL."""

@@ -1,4 +1,4 @@
-"""Time of another day, at the pace of ours. All processes of a measurement share it, as they share the machine's own clock."""
+"""A clock that shows another day and runs at the pace of the real one. All processes of a measurement share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fire, claim and settle at once: one process ticks, one works, until every due job has been fired and its run has ended."""
+"""Fire, claim and settle at once: one process ticks, one works, until every run of every due job has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The herd: ten thousand jobs due in the same second, among a hundred thousand; how late the handlers begin."""
+"""Ten thousand jobs due in the same second, among a hundred thousand: measure how late the handlers start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""History: the runs of one job over 90 days, read as its workspace reads them, where the ledger holds millions."""
+"""Measure reading the runs of one job over 90 days, as its workspace reads them, among millions of runs."""
 
 from __future__ import annotations
 

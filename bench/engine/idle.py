@@ -1,4 +1,4 @@
-"""Idle: what `foliot serve` with its worker, and PostgreSQL, spend beside many jobs of which none is due for weeks."""
+"""Measure the CPU of an idle `foliot serve`, its worker and PostgreSQL, with many jobs of which none is due for weeks."""
 
 from __future__ import annotations
 

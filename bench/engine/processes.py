@@ -1,4 +1,4 @@
-"""Processes that work side by side from one signal on, and what they and PostgreSQL have spent meanwhile."""
+"""Run processes side by side from one signal on, and measure the CPU that they and PostgreSQL use."""
 
 from __future__ import annotations
 

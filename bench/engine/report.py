@@ -1,4 +1,4 @@
-"""What was measured, beside the bar it is held to; as a table for people and as `bench/results/latest.json` for programs."""
+"""Measured figures and their targets: a table for people, and `bench/results/latest.json` for programs."""
 
 from __future__ import annotations
 

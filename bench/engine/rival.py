@@ -68,8 +68,8 @@ class Rival:
                 timeout=LONGEST,
             )
             spent = server_cpu(bench.server_pid) - spent
-        told = json.loads(ran.stdout)
-        done = Done(told["count"], 0, told["seconds"], told["cpu"])
+        result = json.loads(ran.stdout)
+        done = Done(result["count"], 0, result["seconds"], result["cpu"])
         return Measured(done.count, done.ended, done.cpu, spent, (done,))
 
 

@@ -1,4 +1,4 @@
-"""A steady fifty a second: jobs made by the service, each due 20 ms after the one before; how late the handlers begin."""
+"""Fifty jobs a second, each due 20 ms after the one before: measure how late the handlers start."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one worker process does in a second, beside the worker processes of other engines on the same machine in the same run."""
+"""`./dev bench worker`: compare one worker process with those of other engines, on the same machine in the same run."""

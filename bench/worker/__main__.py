@@ -67,8 +67,8 @@ def measure_in_turn(server: Bench, figures: Figures, runs: int) -> None:
         print(f"pgqueuer and procrastinate were not measured: {error}", file=sys.stderr)
     own, postgres = (median(each.cpu_us[side] for each in found) for side in (0, 1))
     cost = f"each {own:.0f} us of the worker and {postgres:.0f} us of PostgreSQL"
-    told = f"{runs:,} async functions, median of {len(found)}; {cost}"
-    figures.add("worker_runs_per_s", median(each.per_second for each in found), told)
+    note = f"{runs:,} async functions, median of {len(found)}; {cost}"
+    figures.add("worker_runs_per_s", median(each.per_second for each in found), note)
     if theirs:
         figures.add(
             "pgqueuer_runs_per_s", median(theirs), f"{runs:,} jobs in batches of {batch}, in turn with ours"

@@ -1,4 +1,4 @@
-"""Work that is none, for our own worker and for RQ's: what is measured is everything around it."""
+"""A function that does nothing, for our worker and for RQ's: only the overhead is measured."""
 
 from __future__ import annotations
 

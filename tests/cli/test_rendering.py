@@ -12,13 +12,13 @@ from rich.text import Text
 
 from foliot.cli.events import event_line
 from foliot.cli.jobs.edit import change_table
-from foliot.cli.jobs.views import JobStatusChoice, created_page, job_list, planned_time_table
+from foliot.cli.jobs.views import JobStatusChoice, created_page, job_list, job_page, planned_time_table
 from foliot.cli.output import pluralize
 from foliot.cli.runs import RunStatusChoice, run_table
 from foliot.cli.tables import Column, Table, render
 from foliot.cli.times import format_duration, local_time, parse_time, relative_short
 from foliot.domain.errors import Invalid
-from foliot.sdk.sync.plan import FieldChange
+from foliot.sdk.sync.plan import JobChange
 from foliot.wire.audit import EventOut
 from foliot.wire.jobs import JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
@@ -85,6 +85,15 @@ def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
 def test_what_stands_in_the_way_of_a_new_jobs_runs_is_said_at_once() -> None:
     told = render(created_page(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
     assert told.splitlines()[-1].strip() == "Note: No live worker serves it."
+
+
+def test_upstream_jobs_and_calendars_are_shown_by_name() -> None:
+    extract, holidays = UUID(int=1), UUID(int=2)
+    found = job(1, "load", depends_on=[{"job": extract, "delay": "5m"}], calendars=[holidays])
+    page = render(job_page(found, NOW, names={extract: "extract", holidays: "Holidays"}), 120)
+    assert "extract (success, trigger, delay 5m)" in page
+    assert "Holidays" in page
+    assert str(extract) not in page
 
 
 def test_a_narrow_terminal_loses_columns_before_words_are_broken() -> None:
@@ -183,9 +192,9 @@ def test_numbers_have_separators_and_one_is_not_several() -> None:
 
 def test_a_change_shows_old_and_new_and_not_what_follows_from_it() -> None:
     changes = [
-        FieldChange("/schedule/every", "5s", "7s"),
-        FieldChange("/schedule/anchor", "x", "y"),
-        FieldChange("/schedule/words", "x", "y"),
+        JobChange("/schedule/every", "5s", "7s"),
+        JobChange("/schedule/anchor", "x", "y"),
+        JobChange("/schedule/words", "x", "y"),
     ]
     assert render(change_table(changes), 80) == "  /schedule/every  5s  ->  7s"
 

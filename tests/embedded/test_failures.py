@@ -78,7 +78,7 @@ def test_a_limit_on_file_size_is_told_as_no_room(
     folder: Path, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:
     said, _ = spawn(LIMITED, folder / "data").communicate()
-    assert f"No room for the database in {folder / 'data'}" in said
+    assert f"No space for the database in {folder / 'data'}" in said
     assert "File too large" in said
     assert "MiB free" in said
     assert not list((folder / "data").rglob("data.new"))

@@ -72,7 +72,7 @@ def test_a_server_that_is_not_trusted_gets_nothing_and_the_host_says_why(
     code, said = refused(fleet.folder, "--server", secure)
     assert code == UNREACHABLE, said
     assert "is not trusted: " in said
-    assert "FOLIOT_CA_FILE, or --ca" in said
+    assert "FOLIOT_CA_FILE to its certificate, or use --ca" in said
     other = Authority.new(tmp_path / "other", "another authority")
     assert refused(fleet.folder, "--server", secure, "--ca", str(other.file))[0] == UNREACHABLE
     by_name = secure.replace("127.0.0.1", "localhost")

@@ -11,7 +11,7 @@ import typer
 from foliot.cli.lookup import find_job
 from foliot.cli.output import pluralize
 from foliot.cli.session import Session, api_command
-from foliot.cli.tables import BOLD, DIM, YELLOW, Block, Column, Line, Table, line, stack, styled
+from foliot.cli.tables import BOLD, DIM, YELLOW, Block, Column, StyledLine, Table, line, stack, styled
 from foliot.cli.times import (
     format_milliseconds,
     load_zone,
@@ -91,7 +91,7 @@ def _repeats(item: AgendaItemOut, zone: str) -> str:
     return f" ({times}{until})"
 
 
-def _notes(item: AgendaItemOut) -> Line:
+def _notes(item: AgendaItemOut) -> StyledLine:
     """Show why the item will not run, then its notes."""
     if item.fate == "runs":
         return styled("; ".join(item.notes))

@@ -10,7 +10,7 @@ import typer
 
 from foliot.cli.lookup import find_job, principal_names
 from foliot.cli.session import Session, api_command
-from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Line, line
+from foliot.cli.tables import DIM, GREEN, RED, YELLOW, StyledLine, line
 from foliot.cli.times import load_zone, local_zone
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def events(
         session.show_line(event, lambda event=event: event_line(event, names, zone))  # type: ignore[misc]
 
 
-def event_line(event: EventOut, names: Mapping[str, str], zone: str) -> Line:
+def event_line(event: EventOut, names: Mapping[str, str], zone: str) -> StyledLine:
     """`12:00:00  run.failed  hello#12  (http_status, attempt 2, by Ada)`."""
     subject = event.job_name or (str(event.object_id) if event.object_id else "")
     if event.number is not None:

@@ -22,7 +22,7 @@ from foliot.cli.tables import (
     YELLOW,
     Block,
     Column,
-    Line,
+    StyledLine,
     Table,
     dry_run_page,
     facts,
@@ -194,7 +194,7 @@ def key_table(keys: Sequence[KeyOut], now: datetime) -> Table[KeyOut]:
     return Table(columns, keys, empty="No keys.")
 
 
-def _state(key: KeyOut, now: datetime) -> Line:
+def _state(key: KeyOut, now: datetime) -> StyledLine:
     if key.revoked_at is not None:
         return styled(f"revoked {relative(key.revoked_at - now)}", RED)
     if key.expires_at is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli.session import DryRun, Session, api_command
-from foliot.cli.tables import BOLD, YELLOW, Column, Line, Table, line, styled
+from foliot.cli.tables import BOLD, YELLOW, Column, StyledLine, Table, line, styled
 
 if TYPE_CHECKING:
     from foliot.wire.fleet import LimitOut
@@ -66,7 +66,7 @@ def limit_table(limits: Sequence[LimitOut]) -> Table[LimitOut]:
     return Table(columns, limits, empty="No limits: only the workers' capacity counts.")
 
 
-def limit_line(limit: LimitOut, verb: str) -> Line:
+def limit_line(limit: LimitOut, verb: str) -> StyledLine:
     dry_run = " Nothing was done." if limit.dry_run else ""
     return line(
         (verb, BOLD),

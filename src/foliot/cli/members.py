@@ -12,7 +12,7 @@ import typer
 from foliot.cli.lookup import pick_one
 from foliot.cli.output import pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
-from foliot.cli.tables import BOLD, DIM, Block, Column, Line, Table, dry_run_page, line, styled
+from foliot.cli.tables import BOLD, DIM, Block, Column, StyledLine, Table, dry_run_page, line, styled
 from foliot.cli.times import relative
 from foliot.domain.errors import Invalid
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Members of the workspace and their roles.", no_args_is_help=True)
 
 
-class MemberKind(StrEnum):
+class MemberKindChoice(StrEnum):
     USER = "user"
     AGENT = "agent"
     SERVICE = "service"
 
 
-class MemberRole(StrEnum):
+class MemberRoleChoice(StrEnum):
     VIEWER = "viewer"
     OPERATOR = "operator"
     EDITOR = "editor"
@@ -47,7 +47,7 @@ Email = Annotated[str | None, typer.Option(help="Email address.", metavar="ADDRE
 @api_command
 def list_members(
     session: Session,
-    kind: Annotated[MemberKind | None, typer.Option(help="Only this kind.")] = None,
+    kind: Annotated[MemberKindChoice | None, typer.Option(help="Only this kind.")] = None,
     removed: Annotated[bool, typer.Option("--removed", help="Only removed members.")] = False,
     paging: Paging = FIRST_50,
 ) -> None:
@@ -67,10 +67,11 @@ def list_members(
 def add(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name.", show_default=False)],
-    role: Annotated[MemberRole, typer.Option(help="Permissions.")],
+    role: Annotated[MemberRoleChoice, typer.Option(help="Permissions.")],
     kind: Annotated[
-        MemberKind, typer.Option(help="A person, an AI agent (which sees only its own jobs), or a program.")
-    ] = MemberKind.USER,
+        MemberKindChoice,
+        typer.Option(help="A person, an AI agent (which sees only its own jobs), or a program."),
+    ] = MemberKindChoice.USER,
     email: Email = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -90,7 +91,7 @@ def change(
     session: Session,
     member: MemberRef,
     name: Annotated[str | None, typer.Option(help="New name.", metavar="NAME")] = None,
-    role: Annotated[MemberRole | None, typer.Option(help="New permissions.")] = None,
+    role: Annotated[MemberRoleChoice | None, typer.Option(help="New permissions.")] = None,
     email: Email = None,
     active: Annotated[
         bool | None,
@@ -140,7 +141,7 @@ def member_table(members: Sequence[MemberOut], now: datetime) -> Table[MemberOut
     return Table(columns, members, empty="No members.")
 
 
-def member_line(member: MemberOut, verb: str) -> Line:
+def member_line(member: MemberOut, verb: str) -> StyledLine:
     return line((verb, BOLD), f" {_describe(member)}", (f" ({member.id})", DIM))
 
 

@@ -13,7 +13,19 @@ from foliot.cli.input_files import read_text
 from foliot.cli.lookup import match_by_name_or_id, pick_one
 from foliot.cli.output import pluralize
 from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, to_json
-from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Line, Table, facts, line, stack, styled
+from foliot.cli.tables import (
+    BOLD,
+    DIM,
+    SHORT_ID,
+    Block,
+    Column,
+    StyledLine,
+    Table,
+    facts,
+    line,
+    stack,
+    styled,
+)
 from foliot.cli.times import load_zone, local_time_relative, local_zone, relative_short
 from foliot.domain.errors import Invalid
 
@@ -228,7 +240,7 @@ def delivery_table(deliveries: Sequence[DeliveryOut], now: datetime, *, dead: bo
     return Table(columns, deliveries, empty="No failed deliveries." if dead else empty)
 
 
-def message_line(message: MessageOut, zone: str) -> Line:
+def message_line(message: MessageOut, zone: str) -> StyledLine:
     sender = message.sender
     name = sender.name or ("job" if message.job_id and sender.kind == "user" else sender.kind)
     at = f"{message.sent_at.astimezone(load_zone(zone)):%Y-%m-%d %H:%M:%S}  "

@@ -24,7 +24,7 @@ from foliot.cli.tables import (
     RUN_MARKS,
     Block,
     Column,
-    Line,
+    StyledLine,
     Table,
     dry_run_page,
     facts,
@@ -364,7 +364,7 @@ def artifact_table(found: Sequence[ArtifactOut], now: datetime) -> Table[Artifac
     return Table(columns, found, empty="It stored no files.")
 
 
-def log_line(entry: LogLineOut, zone: str | None) -> Line:
+def log_line(entry: LogLineOut, zone: str | None) -> StyledLine:
     """Return the line as written; with a zone, behind its time there."""
     text = styled(entry.text.rstrip("\n"), _LOG_STYLES.get(entry.stream, ""))
     if zone is None:
@@ -372,7 +372,7 @@ def log_line(entry: LogLineOut, zone: str | None) -> Line:
     return line((f"{entry.at.astimezone(load_zone(zone)):%H:%M:%S.%f}"[:-3] + "  ", DIM), text)
 
 
-def run_line(run: RunOut, verb: str) -> Line:
+def run_line(run: RunOut, verb: str) -> StyledLine:
     """Return one line for the result of a command: `Ran hello#12: ✓ succeeded (id)`."""
     error = f", {run.error.message}" if run.error is not None else ""
     return line((verb, BOLD), f" {run_name(run)}: ", run_status(run), (error, RED), (f" ({run.id})", DIM))
@@ -391,11 +391,11 @@ def run_duration(run: RunOut | AttemptOut) -> str:
     return "" if run.duration_ms is None else format_milliseconds(run.duration_ms)
 
 
-def run_status(run: RunOut) -> Line:
+def run_status(run: RunOut) -> StyledLine:
     return line(marked_status(run.status, RUN_MARKS), f" ({run.skip_reason})" if run.skip_reason else "")
 
 
-def _remark(run: RunOut) -> Line:
+def _remark(run: RunOut) -> StyledLine:
     if run.error is not None:
         return styled(f"{run.error.code}: {run.error.message}".replace("\n", " "), RED)
     if run.planned_until is not None:
@@ -439,7 +439,7 @@ def _progress(run: RunOut) -> str | None:
     return f"{text}: {progress.note}" if progress.note else text
 
 
-def _final_error(run: RunOut) -> Line | None:
+def _final_error(run: RunOut) -> StyledLine | None:
     """Return the error of a run that is not retried. Otherwise `because` shows it."""
     if run.error is None or run.next_attempt is not None:
         return None

@@ -51,7 +51,7 @@ _ASCII_MARKS = str.maketrans({"✓": "+", "…": ".", "‖": "=", "○": "o", "�
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StyledLine:
     """Text in one or more styles. A long line wraps at the width of the terminal."""
 
     spans: tuple[tuple[str, str], ...]
@@ -61,33 +61,33 @@ class Line:
         return "".join(text for text, _ in self.spans)
 
 
-Value: TypeAlias = Line | str | int | None
-Part: TypeAlias = Line | str | tuple[str, str]
+Value: TypeAlias = StyledLine | str | int | None
+Part: TypeAlias = StyledLine | str | tuple[str, str]
 
 
-def styled(value: object, style: str = "") -> Line:
+def styled(value: object, style: str = "") -> StyledLine:
     """Return `value` as one span. None is empty."""
-    return Line(((escape_control("" if value is None else str(value)), style),))
+    return StyledLine(((escape_control("" if value is None else str(value)), style),))
 
 
-def line(*parts: Part) -> Line:
+def line(*parts: Part) -> StyledLine:
     """Join strings, (text, style) pairs and lines."""
     spans: list[tuple[str, str]] = []
     for part in parts:
-        if isinstance(part, Line):
+        if isinstance(part, StyledLine):
             spans += part.spans
         else:
             text, style = (part, "") if isinstance(part, str) else part
             spans.append((escape_control(text), style))
-    return Line(tuple(spans))
+    return StyledLine(tuple(spans))
 
 
-def status_mark(status: str, marks: dict[str, tuple[str, str]]) -> Line:
+def status_mark(status: str, marks: dict[str, tuple[str, str]]) -> StyledLine:
     sign, style = marks.get(status, ("?", ""))
-    return Line(((sign, style),))
+    return StyledLine(((sign, style),))
 
 
-def marked_status(status: str, marks: dict[str, tuple[str, str]]) -> Line:
+def marked_status(status: str, marks: dict[str, tuple[str, str]]) -> StyledLine:
     """Return the mark and the word: colour alone never carries the meaning."""
     sign, style = marks.get(status, ("?", ""))
     return styled(f"{sign} {status}", style)
@@ -106,9 +106,9 @@ class Column(Generic[Row]):
     wrap: bool = False
     drop: int | None = None
 
-    def cell(self, row: Row) -> Line:
+    def cell(self, row: Row) -> StyledLine:
         value = self.value(row)
-        return value if isinstance(value, Line) else styled(value, self.style)
+        return value if isinstance(value, StyledLine) else styled(value, self.style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Table(Generic[Row]):
 class Facts:
     """Names and values, one below the other. A value of None is left out."""
 
-    rows: Sequence[tuple[str, Line | str | None]]
+    rows: Sequence[tuple[str, StyledLine | str | None]]
 
     def to_rich(self) -> RichTable:
         from rich.table import Table as RichTable
@@ -180,7 +180,7 @@ class Facts:
         grid.add_column(overflow="fold")
         for name, value in self.rows:
             if value is not None:
-                shown = value if isinstance(value, Line) else styled(value)
+                shown = value if isinstance(value, StyledLine) else styled(value)
                 grid.add_row(_rich_text(styled(name)), _rich_text(shown))
         return grid
 
@@ -192,10 +192,10 @@ class Stack:
     blocks: tuple[Block, ...]
 
 
-Block: TypeAlias = Line | Table[Any] | Facts | Stack
+Block: TypeAlias = StyledLine | Table[Any] | Facts | Stack
 
 
-def facts(rows: Iterable[tuple[str, Line | str | None]]) -> Facts:
+def facts(rows: Iterable[tuple[str, StyledLine | str | None]]) -> Facts:
     return Facts(tuple(rows))
 
 
@@ -230,7 +230,9 @@ def render(block: Block, width: int, colour: bool = False, ascii_marks: bool = F
         emoji=False,
         legacy_windows=False,
     )
-    console.print(_to_rich(block, width), soft_wrap=width >= UNLIMITED_WIDTH and isinstance(block, Line))
+    console.print(
+        _to_rich(block, width), soft_wrap=width >= UNLIMITED_WIDTH and isinstance(block, StyledLine)
+    )
     text = "\n".join(each.rstrip() for each in buffer.getvalue().split("\n")).rstrip("\n")
     return text.translate(_ASCII_MARKS) if ascii_marks else text
 
@@ -250,7 +252,7 @@ def terminal(stream: TextIO) -> tuple[int, bool, bool]:
 
 
 def _to_rich(block: Block, max_width: int) -> RenderableType:
-    if isinstance(block, Line):
+    if isinstance(block, StyledLine):
         return _rich_text(block)
     if isinstance(block, Table):
         return block.to_rich(max_width)
@@ -261,7 +263,7 @@ def _to_rich(block: Block, max_width: int) -> RenderableType:
     return Group(*(_to_rich(each, max_width) for each in block.blocks))
 
 
-def _rich_text(value: Line) -> Text:
+def _rich_text(value: StyledLine) -> Text:
     from rich.text import Text
 
     if len(value.spans) == 1:  # the style of the whole text, so that a wrapped cell keeps it

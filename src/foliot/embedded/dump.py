@@ -97,7 +97,7 @@ def _check(tools: Clients, source: Path) -> None:
 
 def _cannot_keep(target: Path, error: OSError) -> FoliotError:
     if error.errno in DISK_FULL:
-        return disk_full(target, error.strerror or "no room")
+        return disk_full(target, error.strerror or "no space left")
     return Invalid(
         f"The dump cannot be written to {target}: {error.strerror or error}.",
         hint="Name a file in a folder that you may write to.",

@@ -17,7 +17,7 @@ OTHER_WAYS = (
 
 def cannot_write(path: Path, error: OSError) -> DatabaseUnavailable:
     if error.errno in DISK_FULL:
-        return disk_full(path, error.strerror or "no room")
+        return disk_full(path, error.strerror or "no space left")
     reason = error.strerror or str(error)
     return DatabaseUnavailable(
         f"Foliot cannot write to its data directory {path}: {reason}.", hint=OTHER_WAYS
@@ -33,13 +33,13 @@ def server_failed(what: str, said: str, home: Path) -> DatabaseUnavailable:
     shown = "\n".join(f"    {line}" for line in lines[-12:]) or "    (it printed nothing)"
     nameless = "could not look up effective user ID" in said  # as in containers that make up a user id
     hint = "PostgreSQL wants its user to have a name: add this user id to /etc/passwd, or set FOLIOT_DATABASE_URL."
-    return DatabaseUnavailable(f"{what}. Its last words:\n{shown}", hint=hint if nameless else OTHER_WAYS)
+    return DatabaseUnavailable(f"{what}. Its last output:\n{shown}", hint=hint if nameless else OTHER_WAYS)
 
 
 def disk_full(path: Path, reason: str) -> DatabaseUnavailable:
     mount, free = file_system_of(path)
     return DatabaseUnavailable(
-        f"No room for the database in {path}: {reason}. "
+        f"No space for the database in {path}: {reason}. "
         f"The file system {mount} has {free / 2**20:.0f} MiB free; a new database needs about 80.",
         hint=f"Free some space on {mount} (nothing that was committed is lost) or raise the quota or `ulimit -f`. "
         + OTHER_WAYS,

@@ -26,7 +26,7 @@ from foliot.embedded.files import LogFile
 from foliot.embedded.locations import ClusterLocation
 from foliot.embedded.privilege import end_with_us, popen_options
 
-SMALLER = "16MB"  # of shared buffers, where the machine does not grant what was asked for
+SMALLER = "16MB"  # of shared buffers, where the machine has too little memory
 OUR_PORTS = range(20_000, 32_768)
 ENOUGH_SHARED_MEMORY = (
     256 * 2**20

@@ -70,7 +70,7 @@ class PythonChild:
 
     def __init__(self, supervised: SupervisedProcess) -> None:
         self._supervised = supervised
-        self.is_spent = False  # its output cannot be told apart any more
+        self.is_spent = False  # its later output would be taken for that of the next call
 
     @classmethod
     async def start(cls, limits: ProcessLimits | None = None) -> PythonChild:

@@ -82,7 +82,7 @@ class Handler(Protocol):
 
 
 class _UnknownType:
-    """Replace a missing handler. A worker gets only types that it asked for, unless the server errs."""
+    """Replace a missing handler. A worker gets only the types that it claims, unless the server errs."""
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         return failed("type_unknown", "This worker knows no such type of job.")

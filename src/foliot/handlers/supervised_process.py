@@ -120,7 +120,7 @@ class SupervisedProcess:
         return await asyncio.shield(self._exit)
 
     async def stop(self, *, at_once: bool = False, group: bool = False) -> None:
-        """Stop the program and all that it started: by SIGTERM, to its whole `group` if asked, then by force."""
+        """Stop the program and all that it started: by SIGTERM, to its whole group with `group`, then by force."""
         exited = asyncio.ensure_future(self.wait())
         try:
             if not at_once:

@@ -1,4 +1,4 @@
-"""Jobs and schedules as people write them in Python, made the JSON of the API. The server alone judges them."""
+"""Jobs and schedules in Python keywords, and the JSON of the API made from them. The server validates it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class JobKeywords(JobFieldKeywords, total=False):
 
 
 class JobFilters(TypedDict, total=False):
-    """Which jobs. `q` is the filter language, such as "status:failed tag:billing"; the others say the same, each any of several."""
+    """Filters of a job list. `q` is the filter language, such as "status:failed tag:billing"; the others are its terms."""
 
     q: str | None
     status: JobStatus | Sequence[JobStatus] | None
@@ -61,7 +61,7 @@ class JobFilters(TypedDict, total=False):
 
 
 class RunFilters(TypedDict, total=False):
-    """Which runs, as JobFilters. `job` are ids; queue, type and tag are those that the run's job has now."""
+    """Filters of a run list, like JobFilters. `job` takes ids; queue, type and tag are those the job has now."""
 
     q: str | None
     status: RunStatus | Sequence[RunStatus] | None
@@ -81,9 +81,9 @@ def job_body(job: JobIn | Object | None, fields: Mapping[str, Any]) -> Any:
         job = fields
     elif fields:
         raise Invalid(
-            "A job is given whole, or in keywords, not both.",
+            "Pass a job or keywords, not both.",
             code="invalid",
-            hint=f"Put {', '.join(fields)} into the job, or all of it into keywords.",
+            hint=f"Put {', '.join(fields)} into the job, or pass only keywords.",
         )
     if isinstance(job, JobIn):
         return job
@@ -91,5 +91,5 @@ def job_body(job: JobIn | Object | None, fields: Mapping[str, Any]) -> Any:
 
 
 def schedule_body(schedule: ScheduleLike) -> Any:
-    """Plain text is words, or cron."""
+    """Return the schedule; a string is words or cron."""
     return {"words": schedule} if isinstance(schedule, str) else schedule

@@ -11,7 +11,7 @@ from foliot.wire.shape import Shape
 
 
 class ActorOut(Shape):
-    id: str = Field(description="A principal's id, or a word for Foliot's own doing, such as engine.")
+    id: str = Field(description="A principal's id, or a name for the server itself, such as engine.")
     name: str | None
     kind: str | None
 
@@ -35,10 +35,10 @@ class AuditOut(Shape):
 
 
 class EventOut(Shape):
-    id: str = Field(description="Send the last one as Last-Event-ID to go on from there.")
+    id: str = Field(description="Send the last one as Last-Event-ID to resume.")
     kind: str = Field(examples=["run.succeeded", "job.paused", "freeze.turned_on"])
     at: Instant
-    object_id: Id | None = Field(description="The calendar or freeze it is about; else null.")
+    object_id: Id | None = Field(description="The calendar or freeze; else null.")
     job_id: Id | None
     job_name: str | None
     run_id: Id | None
@@ -47,4 +47,4 @@ class EventOut(Shape):
     attempt: int | None
     skip_reason: str | None
     error_code: str | None
-    actor: str | None = Field(description="Who did it; null for what the schedule or a worker brought about.")
+    actor: str | None = Field(description="The principal; null for the schedule and workers.")

@@ -1,4 +1,4 @@
-"""One thing done to many jobs, on the wire."""
+"""Bulk actions on the wire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_Q = 2_000
 BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag"]
 
 
-# What the validator below and the service ask for, so that whoever reads the description knows it too.
+# The rules of the validator below and of the service, for readers of the description.
 _ONE_WAY: dict[str, Any] = {
     "oneOf": [
         {"required": ["ids"], "properties": {"ids": {"type": "array"}, "q": {"type": "null"}}},
@@ -41,13 +41,13 @@ class Targeted(Shape):
         default=None, max_length=LONGEST_Q, description="A filter, as of `GET /jobs`; empty means all."
     )
     expected_count: int | None = Field(
-        default=None, ge=0, le=MOST_IDS, description="With `q`: refused (409) where it finds another number."
+        default=None, ge=0, le=MOST_IDS, description="With `q`: refused (409) if it finds another number."
     )
     after: Id | None = Field(
         default=None,
-        description="Only those behind this one: `next_after` of an answer that left some. With `q`, `expected_count` counts only them.",
+        description="Only jobs after this one: `next_after` of an incomplete answer. With `q`, `expected_count` counts only them.",
     )
-    dry_run: bool = Field(default=False, description="Only say what would become of them.")
+    dry_run: bool = Field(default=False, description="Only report what would change.")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -64,7 +64,7 @@ class BulkArgs(Shape):
     catch_up: bool = Field(default=False, description="resume, enable")
     override: bool = Field(default=False, description="run: even while a freeze holds the job")
     tags: list[TagText] = Field(default=[], max_length=50, description="tag, untag")
-    detach: bool = Field(default=False, description="archive: others that depend on it depend on it no more")
+    detach: bool = Field(default=False, description="archive: remove it from the jobs that depend on it")
 
 
 class BulkIn(Targeted):
@@ -76,12 +76,14 @@ class BatchDeleteIn(Targeted):
     purge: bool = Field(
         default=False, description="Remove them with their history; otherwise they are archived."
     )
-    detach: bool = Field(default=False, description="Others that depend on them depend on them no more.")
-    force: bool = Field(default=False, description="Purge even what runs now; its result is then refused.")
+    detach: bool = Field(default=False, description="Remove them from the jobs that depend on them.")
+    force: bool = Field(
+        default=False, description="Purge also jobs with live runs, whose results are then refused."
+    )
 
 
 class BulkResult(Shape):
-    """One job that was not simply done."""
+    """One job that was not changed."""
 
     id: Id
     outcome: Literal["done", "already", "failed", "not_found"]
@@ -94,11 +96,11 @@ class BulkOut(Shape):
     action: str
     dry_run: bool
     found: int
-    done: int = Field(description="How many it was done to, or would be.")
-    already: int = Field(description="How many were so already.")
+    done: int = Field(description="How many jobs were changed, or would be.")
+    already: int = Field(description="How many needed no change.")
     failed: int
     remaining: int = Field(
-        description="How many were not looked at, since the call had lasted long enough. Send it again with `after`."
+        description="How many were left because the call took too long. Repeat it with `after`."
     )
-    next_after: Id | None = Field(description="Where some remain: what to send as `after`.")
-    results: list[BulkResult] = Field(description="Those it was not done to, and why.")
+    next_after: Id | None = Field(description="If some remain: the value of `after` to send.")
+    results: list[BulkResult] = Field(description="Jobs that were not changed, and why.")

@@ -1,4 +1,4 @@
-"""Calendars on the wire: named stretches in which jobs must not run (blackout) or may only run (allow)."""
+"""Calendars on the wire: named periods in which jobs must not run (blackout) or may only run (allow)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AbsoluteRule(Shape):
 
 
 class CronRule(Shape):
-    """A stretch begins whenever the expression fires, and lasts for `duration`."""
+    """A period starts whenever the expression fires, and lasts for `duration`."""
 
     kind: Literal["cron"]
     expr: str = Field(min_length=1, max_length=256, examples=["0 22 * * 5"])
@@ -64,16 +64,16 @@ class CalendarIn(Shape):
         description="Jobs must not run within its rules, or only there."
     )
     timezone: str | None = Field(
-        default=None, max_length=64, description="Of weekly and cron rules; the workspace's when left out."
+        default=None, max_length=64, description="For weekly and cron rules. Default: the workspace's zone."
     )
     otherwise: Literal["defer", "skip"] = Field(
-        default="skip", description="What becomes of a planned time that it does not let through."
+        default="skip", description="What happens to a planned time that it blocks."
     )
     rules: list[Rule] = Field(min_length=1, max_length=MOST_RULES)
 
 
 class CalendarChange(Shape):
-    """Only what is to change. Rules are replaced as a whole."""
+    """The fields to change. Rules are replaced as a whole."""
 
     name: CalendarName = ""
     kind: Literal["blackout", "allow"] = "blackout"

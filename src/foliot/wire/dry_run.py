@@ -27,7 +27,7 @@ class DifferenceOut(Shape):
 
     added: list[Instant]
     removed: list[Instant]
-    moved: list[MovedOut] = Field(description="The same day, another time.")
+    moved: list[MovedOut] = Field(description="On the same day, at another time.")
     unchanged: int
     until: Instant = Field(description="The end of the comparison.")
 
@@ -51,7 +51,7 @@ class MovedJobOut(Shape):
     job_id: Id
     job_name: str
     before: Instant | None
-    after: Instant | None = Field(description="When it would run next.")
+    after: Instant | None = Field(description="Its next run after the change.")
 
 
 class CalendarDryRunOut(Shape):
@@ -76,7 +76,7 @@ class KeyDryRunOut(Shape):
 
     dry_run: Literal[True] = True
     key: KeyOut
-    made_valid: int = Field(default=0, description="Of a revocation: keys that it made and that would go on.")
+    made_valid: int = Field(default=0, description="Of a revocation: keys that it made and that stay valid.")
     made_revoked: int = Field(default=0, description="Of a revocation: keys that would end with it.")
 
 

@@ -33,7 +33,7 @@ _PATTERN = (
 
 
 def read_duration(text: str) -> timedelta:
-    """Raises ValueError, in a sentence, for what is no duration."""
+    """Parse a duration. Raises ValueError with a sentence."""
     text = text.strip()
     if len(text) <= 64 and (found := _TEXT.fullmatch(text) or _ISO.fullmatch(text.replace(",", "."))):
         sizes = list(_UNITS.values())
@@ -51,16 +51,16 @@ def read_duration(text: str) -> timedelta:
 
 @lru_cache(maxsize=1_000)
 def write_duration(value: timedelta) -> str:
-    """The shortest form that reads back as the same: 1h30m, 90s becomes 1m30s, nothing is 0s."""
+    """Return the shortest form: 1h30m; 90s becomes 1m30s; zero is 0s."""
     left = value // timedelta(microseconds=1)
-    told = ""
+    text = ""
     for unit in ("d", "h", "m"):
         amount, left = divmod(left, _UNITS[unit] * 1_000)
-        told += f"{amount}{unit}" if amount else ""
-    if left or not told:
+        text += f"{amount}{unit}" if amount else ""
+    if left or not text:
         seconds = f"{left // 1_000_000}.{left % 1_000_000:06}".rstrip("0").rstrip(".")
-        told += f"{seconds}s"
-    return told
+        text += f"{seconds}s"
+    return text
 
 
 def _bounded(milliseconds: Decimal) -> timedelta:

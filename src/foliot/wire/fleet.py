@@ -1,4 +1,4 @@
-"""Workers, queues and job types on the wire: who could do the work, and what is in line for them."""
+"""Workers, queues, job types, hosts and limits on the wire."""
 
 from __future__ import annotations
 

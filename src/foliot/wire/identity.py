@@ -108,7 +108,7 @@ class OwnWorkspaceOut(Shape):
 
 class MeOut(Shape):
     principal: PrincipalOut
-    role: Role = Field(description="What is left of the principal's role when the key's scopes narrow it.")
+    role: Role = Field(description="The principal's role, narrowed by the key's scopes.")
     is_system: bool = Field(description="May administer the whole installation.")
     sees_only_own_jobs: bool
     key: OwnKeyOut
@@ -122,7 +122,7 @@ Zone = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Quotas(Shape):
-    """Null stands for what the installation gives everybody."""
+    """Null means the installation's default."""
 
     jobs: int | None = Field(default=None, ge=0, le=100_000_000, description="Jobs that are not archived.")
     min_interval: int | None = Field(
@@ -133,20 +133,18 @@ class Quotas(Shape):
     )
     requests_per_second: int | None = Field(default=None, ge=1, le=1_000_000)
     key_requests_per_second: int | None = Field(default=None, ge=1, le=1_000_000)
-    artifact_bytes: int | None = Field(
-        default=None, ge=0, le=2**50, description="That its runs may keep in all."
-    )
+    artifact_bytes: int | None = Field(default=None, ge=0, le=2**50, description="Total of all its runs.")
     hosts: int | None = Field(default=None, ge=0, le=1_000_000)
     servers: int | None = Field(
         default=None, ge=0, le=1_000_000, description="Server instances, on all its hosts together."
     )
     rooms: int | None = Field(default=None, ge=0, le=100_000_000)
-    room_messages: int | None = Field(default=None, ge=0, le=2**50, description="That one room may hold.")
+    room_messages: int | None = Field(default=None, ge=0, le=2**50, description="Per room.")
     secrets: int | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class QuotasOut(Shape):
-    """What holds; null is no limit."""
+    """The limits in force; null is no limit."""
 
     jobs: int | None
     min_interval: int
@@ -165,7 +163,7 @@ class WorkspaceIn(Shape):
     slug: Slug = Field(
         description="Names it in addresses and in the header Foliot-Workspace; it never changes."
     )
-    name: Name | None = Field(default=None, description="The slug without it.")
+    name: Name | None = Field(default=None, description="Default: the slug.")
     default_timezone: Zone = Field(default="UTC", examples=["Europe/Paris"])
     quotas: Quotas = Quotas()
 
@@ -174,7 +172,7 @@ class WorkspacePatch(Shape):
     name: Name | None = None
     default_timezone: Zone | None = None
     quotas: Quotas | None = Field(
-        default=None, description="Those given; null goes back to the installation's."
+        default=None, description="The quotas to change; null restores the installation's."
     )
 
 

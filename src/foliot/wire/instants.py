@@ -21,7 +21,7 @@ _LIKE_THIS = "Write it like 2027-01-02T18:00:00Z or 2027-01-02T18:00:00-03:00."
 
 
 def read_instant(text: str) -> datetime:
-    """Raises ValueError, in a sentence, for what names no instant."""
+    """Parse an instant. Raises ValueError with a sentence."""
     found = _INSTANT.fullmatch(text)
     if found is None:
         raise ValueError("This is not an instant.")
@@ -41,7 +41,7 @@ def write_instant(instant: datetime) -> str:
 
 
 def read_id(text: str) -> UUID | None:
-    """The id in its usual form of 36 characters; None for anything else that Python would take for one."""
+    """Parse an id in its usual form of 36 characters; None for every other text."""
     return UUID(text) if _ID.fullmatch(text) else None
 
 
@@ -97,7 +97,7 @@ Instant = Annotated[
     PlainSerializer(write_instant, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2027-01-02T18:00:00Z"]}),
 ]
-# As a parameter of an address, where an unescaped + arrives as a space.
+# A query parameter, where an unescaped + arrives as a space.
 Moment = Annotated[
     datetime,
     BeforeValidator(

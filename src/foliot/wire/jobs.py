@@ -32,7 +32,9 @@ class Retry(Shape):
     base: Duration = timedelta(minutes=1)
     cap: Duration | None = None
     jitter: float = Field(default=0.0, ge=0, le=1)
-    past_next: bool = Field(default=False, description="May a retry outlast the job's next planned time?")
+    past_next: bool = Field(
+        default=False, description="Whether a retry may start after the job's next planned time."
+    )
 
 
 class Window(Shape):
@@ -93,13 +95,13 @@ Target = Annotated[
 
 
 class CliFlag(NamedTuple):
-    """The flag of a field where it is not the field's name."""
+    """The flag of a field, if it is not the field's name."""
 
     name: str
 
 
 class JobFields(Shape):
-    """The one declaration of what a person may set.
+    """The one declaration of the fields that a person sets.
 
     `./dev format` makes the keywords of the client and the flags of the command line from the scalar fields; the mapping to the
     domain follows the names. A new field needs its twin in `domain.definition`, and nothing else here.
@@ -249,8 +251,8 @@ class BackfillIn(Shape):
     start: Instant = Field(alias="from", description="Planned times from here on.")
     to: Instant = Field(description="Up to here, not included.")
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
-    max: int = Field(default=1_000, ge=1, le=10_000, description="Refused where it would make more.")
-    skipped: bool = Field(default=False, description="Times that are recorded as skipped, too.")
+    max: int = Field(default=1_000, ge=1, le=10_000, description="Refused if it would create more.")
+    skipped: bool = Field(default=False, description="Also times that are recorded as skipped.")
     dry_run: bool = Field(default=False, description="Only count them.")
 
 
@@ -270,12 +272,10 @@ class FieldChange(Shape):
 
 class RevisionOut(Shape):
     revision: int
-    at: Instant = Field(description="In force from here on, until the next one.")
+    at: Instant = Field(description="In force from here until the next one.")
     actor: str
     note: str | None
-    changes: list[FieldChange] = Field(
-        description="Against the revision before; empty for the first that is known."
-    )
+    changes: list[FieldChange] = Field(description="Compared with the revision before; empty for the first.")
     definition: JobDefinition
 
 

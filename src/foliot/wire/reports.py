@@ -1,4 +1,4 @@
-"""Figures on the wire: of a job, of a workspace."""
+"""Statistics, agenda and explanations on the wire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = (
 
 
 class TotalsOut(Shape):
-    records: int = Field(description="Records made, skipped ones included.")
+    records: int = Field(description="Records, skips included.")
     runs: int = Field(description="Runs that were attempted.")
     successes: int
     failures: int = Field(description="Failed, timed out or interrupted.")
@@ -29,7 +29,7 @@ class TotalsOut(Shape):
 
 
 class DayOut(Shape):
-    day: Day = Field(description="A UTC day: that on which the records were made.")
+    day: Day = Field(description="The UTC day of the records.")
     records: int
     runs: int
     successes: int
@@ -49,7 +49,7 @@ class PercentilesOut(Shape):
 
 
 class NewestOut(Shape):
-    """Over the newest runs that were attempted, 1,000 at most."""
+    """Over the newest 1,000 runs that were attempted."""
 
     runs: int
     duration_ms: PercentilesOut | None
@@ -76,15 +76,13 @@ class JobCountsOut(Shape):
 
 
 class NowOut(Shape):
-    """What is open at this moment. Each is counted up to 10,000."""
+    """Open runs. Each number is counted up to 10,000."""
 
     ready: int = Field(description="Runs that a worker may take, or that wait for their next attempt.")
     waiting: int = Field(description="Runs that may not start yet.")
     running: int
-    late: int = Field(
-        description="Jobs whose time came more than two minutes ago and is not recorded: no scheduler keeps up."
-    )
-    next_due_at: Instant | None = Field(description="When the next job goes off.")
+    late: int = Field(description="Jobs that are more than two minutes overdue: the scheduler is behind.")
+    next_due_at: Instant | None = Field(description="The next planned time of any job.")
 
 
 class StatsOut(Shape):
@@ -104,30 +102,26 @@ class AgendaItemOut(Shape):
     planned_for: Instant = Field(description="The planned time, or the first of several.")
     planned_local: WallTime
     starts_at: Instant = Field(
-        description="When it goes off: later than planned where spread, window or calendar put it off."
+        description="The start: later than planned if spread, window or calendar delay it."
     )
-    count: int | None = Field(
-        description="How many planned times this stands for; null: more than were counted."
-    )
+    count: int | None = Field(description="The number of planned times; null if not counted.")
     last_for: Instant | None = Field(description="The last of several.")
-    fate: Literal["runs", "skipped", "held"] = Field(
-        description="As things stand. `held`: a freeze keeps it until it is over."
-    )
+    fate: Literal["runs", "skipped", "held"] = Field(description="As of now. `held`: until a freeze ends.")
     reason: str | None = Field(description="Why it is skipped.", examples=["frozen"])
     expected_duration_ms: int | None = Field(
-        description="The middle of its newest successful runs; null before the first."
+        description="The median of its newest successful runs; null before the first."
     )
     expected_end_at: Instant | None = Field(description="Of a single planned time that runs.")
-    notes: list[str] = Field(description="What clock changes, windows, calendars and freezes do to it.")
+    notes: list[str] = Field(description="Effects of clock changes, windows, calendars and freezes.")
 
 
 class AgendaOut(Shape):
-    start: Instant = Field(description="From here on: `from`, or now where that has gone by.")
+    start: Instant = Field(description="The start: `from`, or now if that has passed.")
     end: Instant = Field(description="Up to here, not included.")
     items: list[AgendaItemOut] = Field(description="By when they start; at most 1,000.")
-    truncated: bool = Field(description="There is more than is listed.")
+    truncated: bool = Field(description="There are more.")
     complete_until: Instant = Field(
-        description="Everything that starts before this is listed. Where it was cut, go on with this as `from`."
+        description="Everything that starts before this is listed. If truncated, continue with it as `from`."
     )
 
 
@@ -146,13 +140,13 @@ WaitsFor = Literal["turn", "upstream", "freeze", "window", "limit", "type", "wor
 
 
 class PlaceOut(Shape):
-    """Where a run stands that waits, among those of its own workspace."""
+    """The position of a waiting run among those of its workspace."""
 
     waits_for: WaitsFor
-    position: int | None = Field(description="From 1 on; null where there is no line.", examples=[2])
-    of: int | None = Field(description="How many are in that line.", examples=[5])
-    behind: str | None = Field(description="What it waits for, by name.", examples=["run 11"])
-    until: Instant | None = Field(description="When it may start, or is given up, at the latest.")
+    position: int | None = Field(description="From 1; null without a queue.", examples=[2])
+    of: int | None = Field(description="The length of that queue.", examples=[5])
+    behind: str | None = Field(description="The name of what it waits for.", examples=["run 11"])
+    until: Instant | None = Field(description="The latest time at which it starts or expires.")
 
 
 class NearestOut(Shape):
@@ -170,13 +164,13 @@ class ExplanationOut(Shape):
             )
         ]
     )
-    facts: list[str] = Field(description="What else is known.")
-    what_next: list[str] = Field(description="What to do about it; empty where all is well.")
+    facts: list[str] = Field(description="Further facts.")
+    what_next: list[str] = Field(description="Possible actions; empty if all is well.")
     job_id: Id
     job_status: JobStatus
     at: Instant | None = Field(description="The instant explained; null for a run.")
-    run: RunOut | None = Field(description="The record it is told from.")
-    place: PlaceOut | None = Field(description="Of a run that waits.")
+    run: RunOut | None = Field(description="The record behind the answer.")
+    place: PlaceOut | None = Field(description="For a run that waits.")
     nearest: NearestOut | None = Field(description="The planned times around the instant; null for a run.")
     links: dict[str, str] = Field(
         description="Where to go on, by name: job, next, runs, run, attempts; and what can be done: retry, cancel, resume.",

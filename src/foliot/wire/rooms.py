@@ -14,7 +14,7 @@ from foliot.wire.shape import Shape
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 RoomKey = Annotated[str, StringConstraints(pattern=rf"^{KEY.pattern}$")]
 MessageKind = Literal["message", "system_event"]
-LONGEST_WAIT = 25  # seconds: less than what clients and proxies wait for
+LONGEST_WAIT = 25  # seconds: below the timeouts of clients and proxies
 MOST_AGAIN = 1_000  # deliveries
 
 
@@ -31,7 +31,7 @@ class WebhookIn(Shape):
     )
     secret: SecretNamed | None = Field(
         default=None,
-        description="The secret of the workspace to sign with, by Standard Webhooks; unsigned where left out.",
+        description="The secret of the workspace to sign with, by Standard Webhooks; unsigned without it.",
     )
 
 
@@ -45,7 +45,7 @@ class WebhookOut(Shape):
     secret: SecretNamed | None
     delivered_seq: int | None = Field(description="The last message that was received.")
     delivered_at: Instant | None
-    failing_since: Instant | None = Field(description="Null while all goes well.")
+    failing_since: Instant | None = Field(description="Null without failures.")
     last_error: str | None
     stopped_at: Instant | None = Field(
         description="When the receiver answered 410: nothing is sent until the webhook is set again."
@@ -55,7 +55,7 @@ class WebhookOut(Shape):
 class RoomIn(Shape):
     name: Name
     key: RoomKey | None = Field(
-        default=None, description="What jobs may name it by instead of its id.", examples=["support"]
+        default=None, description="A name for jobs to use instead of its id.", examples=["support"]
     )
     agents: list[Id] = Field(
         default=[],
@@ -67,9 +67,9 @@ class RoomIn(Shape):
 
 class RoomChange(Shape):
     name: Name | None = None
-    agents: list[Id] | None = Field(default=None, max_length=100, description="In place of those it has.")
+    agents: list[Id] | None = Field(default=None, max_length=100, description="Replaces the present list.")
     webhook: WebhookChange | None = Field(
-        default=None, description="What is given of it is changed, and all begins anew; null removes it."
+        default=None, description="Changes the given fields and restarts the webhook; null removes it."
     )
 
 
@@ -78,11 +78,11 @@ class RoomOut(Shape):
     key: str | None
     name: str
     agents: list[Id]
-    job_id: Id | None = Field(description="The job that it was made for.")
-    last_seq: int = Field(description="The number of the newest message; 0 where there is none.")
+    job_id: Id | None = Field(description="The job that it was created for.")
+    last_seq: int = Field(description="The number of the newest message; 0 without one.")
     last_message_at: Instant | None
     created_at: Instant
-    webhook: WebhookOut | None = Field(default=None, description="Agents are not shown it.")
+    webhook: WebhookOut | None = Field(default=None, description="Null for agents.")
 
 
 class MessageIn(Shape):
@@ -99,12 +99,12 @@ class SenderOut(Shape):
 class MessageOut(Shape):
     id: Id
     room_id: Id
-    seq: int = Field(description="Its place in the room. Places rise; some may be missing.")
+    seq: int = Field(description="Its number in the room. Numbers rise and may have gaps.")
     kind: MessageKind
     sender: SenderOut
     text: str
-    expects_reply: bool = Field(description="A message, and not from an agent.")
-    run_id: Id | None = Field(description="The run that left it.")
+    expects_reply: bool = Field(description="True for messages that are not from an agent.")
+    run_id: Id | None = Field(description="The run that posted it.")
     job_id: Id | None
     sent_at: Instant
 
@@ -123,7 +123,7 @@ class RoomNamed(Shape):
 
 
 class MessageSent(Shape):
-    """What a webhook sends."""
+    """The body of a webhook request."""
 
     type: Literal["room.message"]
     timestamp: Instant
@@ -133,13 +133,13 @@ class MessageSent(Shape):
 
 class DeliveryOut(Shape):
     id: Id = Field(description="Sent as `webhook-id`, the same at every attempt.")
-    seq: int = Field(description="The message that it is about.")
+    seq: int = Field(description="The number of the message.")
     state: Literal["waiting", "sending", "delivered", "dead"]
     attempts: int
     next_attempt_at: Instant | None = Field(
-        description="Null for what has ended, is being sent, or waits behind earlier messages."
+        description="Null if it has ended, is being sent, or waits behind earlier messages."
     )
-    last_status: int | None = Field(description="The code that was answered last.")
+    last_status: int | None = Field(description="The status code of the last answer.")
     last_error: str | None
     created_at: Instant
     ended_at: Instant | None
@@ -149,7 +149,7 @@ class RedeliverIn(Shape):
     deliveries: list[Id] | None = Field(
         default=None,
         max_length=MOST_AGAIN,
-        description=f"Dead ones to send again; where left out, the oldest {MOST_AGAIN:,} of them.",
+        description=f"Dead ones to send again; by default the oldest {MOST_AGAIN:,} of them.",
     )
 
 

@@ -143,15 +143,15 @@ def _client_error(error: FoliotError) -> sdk.FoliotApiError:
     }
     kind = next((there for here, there in kinds.items() if isinstance(error, here)), sdk.Invalid)
     wrong = error.parts or ((error,) if error.pointer else ())
-    told = tuple(
+    problems = tuple(
         FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in wrong
     )
-    return kind(error.message, code=error.code, hint=error.hint, errors=told)
+    return kind(error.message, code=error.code, hint=error.hint, errors=problems)
 
 
 def _invalid_job(found: Sequence[Any]) -> sdk.Invalid:
-    told = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
-    return sdk.Invalid(f"This is no job: {told}", code="invalid")
+    problems = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
+    return sdk.Invalid(f"This is no job: {problems}", code="invalid")
 
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from foliot.settings import Settings
 
 log = logging.getLogger(__name__)
 FILE = "master.key"
-HEAD = "# Master keys of Foliot, the present one first. Whoever has this file and the database reads all secrets; without it, nobody does.\n"
+HEAD = "# Master keys of Foliot, the current one first. This file and the database together reveal all secrets; without it, they are lost.\n"
 
 
 class KeyFile:

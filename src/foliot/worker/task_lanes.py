@@ -46,7 +46,7 @@ class TaskLanes(Generic[T]):
         asyncio.get_running_loop().call_soon(self._open)
 
     def _open(self) -> None:
-        """Open lanes, and schedule this again behind them: other lanes take what is left when these come to items that wait."""
+        """Open lanes, and schedule this again behind them: other lanes take the rest when these come to items that wait."""
         self._is_scheduled = False
         for _ in range(min(self._lanes, len(self._queue))):
             asyncio.create_task(self._lane())  # noqa: RUF006  # kept by the loop until it waits, and by `on_wait` then

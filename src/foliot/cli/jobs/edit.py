@@ -18,7 +18,7 @@ from foliot.cli.tables import BOLD, DIM, GREEN, RED, Block, Column, Table, line,
 from foliot.cli.times import local_time_relative, local_zone, relative
 
 if TYPE_CHECKING:
-    from foliot.sdk.sync.plan import FieldChange
+    from foliot.sdk.sync.plan import JobChange
     from foliot.wire.dry_run import DryRunOut
     from foliot.wire.jobs import JobOut, RevisionOut
 
@@ -142,12 +142,12 @@ def edit_dry_run_page(job: JobOut, tried: DryRunOut, now: datetime) -> Block:
     return stack(fields, job_dry_run_page(f"Would change {job.name}", tried, now))
 
 
-def change_table(changes: Iterable[FieldChange]) -> Table[FieldChange]:
+def change_table(changes: Iterable[JobChange]) -> Table[JobChange]:
     """Leave out fields that follow from others: the schedule's words, and the anchor of a new interval."""
     changes = list(changes)
     is_new_interval = any(each.pointer == "/schedule/every" for each in changes)
     derived = {"/schedule/words", "/schedule/anchor"} if is_new_interval else {"/schedule/words"}
-    columns: list[Column[FieldChange]] = [
+    columns: list[Column[JobChange]] = [
         Column("field", lambda each: each.pointer),
         Column("before", lambda each: _format_value(each.before), RED, wrap=True),
         Column("", lambda each: "->", DIM),
@@ -160,7 +160,7 @@ def change_table(changes: Iterable[FieldChange]) -> Table[FieldChange]:
 def revision_list(
     revisions: Sequence[RevisionOut], job: JobOut, names: Mapping[str, str], now: datetime
 ) -> Block:
-    from foliot.sdk.sync.plan import FieldChange
+    from foliot.sdk.sync.plan import JobChange
 
     blocks: list[Block] = []
     for each in revisions:
@@ -170,7 +170,7 @@ def revision_list(
             (f"  {relative(each.at - now)} by {names.get(each.actor, each.actor)}", DIM),
             f"  {each.note}" if each.note else "",
         )
-        changes = change_table(FieldChange(one.path, one.before, one.after) for one in each.changes)
+        changes = change_table(JobChange(one.path, one.before, one.after) for one in each.changes)
         blocks += [heading, changes]
     return stack(*blocks)
 

@@ -11,7 +11,7 @@ from foliot.cli.freeze import format_scope
 from foliot.cli.jobs.views import format_counts, job_list
 from foliot.cli.output import pluralize
 from foliot.cli.session import Session, api_command
-from foliot.cli.tables import BOLD, GREEN, RED, YELLOW, Block, Line, facts, stack, styled
+from foliot.cli.tables import BOLD, GREEN, RED, YELLOW, Block, StyledLine, facts, stack, styled
 from foliot.cli.times import format_milliseconds, relative
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def overview_page(
     )
 
 
-def _verdict(stats: StatsOut, failing: int, alive: int, held: Sequence[FreezeOut]) -> Line:
+def _verdict(stats: StatsOut, failing: int, alive: int, held: Sequence[FreezeOut]) -> StyledLine:
     if not alive and sum(stats.jobs.model_dump().values()):
         return styled("Nothing runs: no worker is alive.", f"{RED} {BOLD}")
     if stats.now.late:

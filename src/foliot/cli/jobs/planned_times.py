@@ -12,7 +12,7 @@ from foliot.cli.jobs.views import planned_time_table, result_line
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
-from foliot.cli.tables import BOLD, Block, Line, line, stack, styled
+from foliot.cli.tables import BOLD, Block, StyledLine, line, stack, styled
 from foliot.cli.times import local_time_relative, local_times, parse_time
 from foliot.domain.errors import Invalid
 
@@ -112,7 +112,7 @@ def skip_page(skipped: SkipNextOut, name: str, zone: str, now: datetime) -> Bloc
     )
 
 
-def backfill_line(filled: BackfillOut, name: str, zone: str) -> Line:
+def backfill_line(filled: BackfillOut, name: str, zone: str) -> StyledLine:
     if filled.first is None or filled.last is None:
         return styled(f"There is nothing to backfill for {name}.")
     first, last = local_times((filled.first, filled.last), zone)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
@@ -25,7 +26,7 @@ from foliot.cli.tables import (
     YELLOW,
     Block,
     Column,
-    Line,
+    StyledLine,
     Table,
     facts,
     line,
@@ -44,7 +45,20 @@ MIN_ID = 8  # characters of an id in a list
 STATUS_ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
 FAILURES = frozenset({"failed", "timed_out", "interrupted"})
 ALWAYS_SHOWN = frozenset({"timeout", "overlap", "retry"})
-SHOWN_ELSEWHERE = frozenset({"name", "description", "type", "config", "payload", "schedule", "owner", "tags"})
+SHOWN_ELSEWHERE = frozenset(
+    {
+        "name",
+        "description",
+        "type",
+        "config",
+        "payload",
+        "schedule",
+        "owner",
+        "tags",
+        "calendars",
+        "depends_on",
+    }
+)
 
 
 class JobStatusChoice(StrEnum):
@@ -122,8 +136,11 @@ def show(
 ) -> None:
     """Show a job: its schedule in words, its next times, its run counts, its settings."""
     found = find_job(session.client, job)
-    times = session.client.jobs.next(found.id, n).items if session.is_table else []
-    session.show(found, lambda: job_page(found, session.now, times))
+    if not session.is_table:
+        session.show(found, stack)
+        return
+    times = session.client.jobs.next(found.id, n).items
+    session.draw(job_page(found, session.now, times, _related_names(session, found)))
 
 
 @api_command
@@ -176,7 +193,10 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
     )
 
 
-def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Block:
+def job_page(
+    job: JobOut, now: datetime, times: Sequence[PlannedOut] = (), names: Mapping[UUID, str] | None = None
+) -> Block:
+    """Show a job. `names` are those of its upstream jobs and calendars, by id."""
     zone = job.schedule.timezone
     last = None
     if job.last_run_at is not None:
@@ -200,7 +220,7 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Bl
                 ("type", job.type),
                 ("config", _json(job.config)),
                 ("payload", _json(job.payload)),
-                *_settings(job),
+                *_settings(job, names or {}),
                 ("tags", ", ".join(job.tags) or None),
                 ("managed by", f"code, the app {job.managed_by}" if job.managed_by else None),
                 ("revision", f"{job.revision}, created {relative(job.created_at - now)}"),
@@ -239,7 +259,7 @@ def planned_time_table(times: Sequence[PlannedOut], zone: str, now: datetime) ->
     return Table(columns, times, empty="It has no next time.")
 
 
-def result_line(job: JobOut, verb: str, now: datetime) -> Line:
+def result_line(job: JobOut, verb: str, now: datetime) -> StyledLine:
     """`Paused nightly. Next: …`."""
     following = ""
     if job.next_run_at is not None:
@@ -247,7 +267,7 @@ def result_line(job: JobOut, verb: str, now: datetime) -> Line:
     return line((verb, BOLD), f" {job.name}.{following}")
 
 
-def status_line(job: JobOut, now: datetime) -> Line:
+def status_line(job: JobOut, now: datetime) -> StyledLine:
     reason = f" ({_reason(job)})" if job.status_reason else ""
     since = f" since {relative(job.status_at - now)}" if job.status != "active" else ""
     until = ""
@@ -256,7 +276,7 @@ def status_line(job: JobOut, now: datetime) -> Line:
     return line(marked_status(job.status, JOB_MARKS), f"{reason}{since}{until}")
 
 
-def warning_lines(warnings: Sequence[str]) -> list[Line]:
+def warning_lines(warnings: Sequence[str]) -> list[StyledLine]:
     return [styled(f"Note: {each}", YELLOW) for each in warnings]
 
 
@@ -278,7 +298,7 @@ def format_schedule(schedule: ScheduleOut) -> str:
     return "manual"
 
 
-def _last_run(job: JobOut, now: datetime) -> Line:
+def _last_run(job: JobOut, now: datetime) -> StyledLine:
     """Show why the job does not run, or else the result of its last run."""
     if job.status in {"paused", "failed", "disabled"}:
         reason = _reason(job)
@@ -302,7 +322,7 @@ def _is_failing(job: JobOut) -> bool:
     return job.status == "active" and job.last_run_status in FAILURES
 
 
-def _settings(job: JobOut) -> list[tuple[str, str | None]]:
+def _settings(job: JobOut, names: Mapping[UUID, str]) -> list[tuple[str, str | None]]:
     """Return timeout, overlap and retry, and the other fields that differ from their defaults."""
     from foliot.wire.durations import write_duration
     from foliot.wire.jobs import JobFields
@@ -312,6 +332,13 @@ def _settings(job: JobOut) -> list[tuple[str, str | None]]:
         ("overlap", job.overlap),
         ("retry", _format_retry(job)),
     ]
+    if job.calendars:
+        rows.append(("calendars", ", ".join(names.get(each, str(each)) for each in job.calendars)))
+    for each in job.depends_on:
+        details: list[str] = [each.on, each.mode]
+        details += [f"delay {write_duration(each.delay)}"] if each.delay else []
+        details += [f"at most {write_duration(each.max_age)} old"] if each.max_age else []
+        rows.append(("depends on", f"{names.get(each.job, str(each.job))} ({', '.join(details)})"))
     hidden = ALWAYS_SHOWN | SHOWN_ELSEWHERE | ({"external_ref"} if job.managed_by else set())
     values = job.model_dump(mode="json")
     for name, field in JobFields.model_fields.items():
@@ -334,6 +361,14 @@ def _format_retry(job: JobOut) -> str:
         else f"{retry.strategy}, from {write_duration(retry.base)}"
     )
     return f"{pluralize(retry.max, 'more time', 'more times')}, {how}"
+
+
+def _related_names(session: Session, job: JobOut) -> dict[UUID, str]:
+    """Return the names of the job's calendars and upstream jobs, by id."""
+    wanted = ",".join(str(each.job) for each in job.depends_on)
+    calendars = session.client.calendars.each() if job.calendars else ()
+    jobs = session.client.jobs.each(q=f"id:{wanted}") if wanted else ()
+    return {each.id: each.name for each in (*calendars, *jobs)}
 
 
 def _json(value: object) -> str | None:

@@ -20,7 +20,7 @@ SERVER_FILLED = ("anchor", "timezone")  # fields that the server fills in if a s
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChange:
+class JobChange:
     pointer: str
     before: Any
     after: Any
@@ -30,7 +30,7 @@ class FieldChange:
 class JobUpdate:
     entry: JobEntry
     job: JobOut
-    changes: tuple[FieldChange, ...]
+    changes: tuple[JobChange, ...]
     keeps_schedule: bool
 
 
@@ -89,13 +89,13 @@ def needs_resolving(schedule: Mapping[str, Any]) -> bool:
     return "words" in schedule or (schedule["kind"] == "cron" and "timezone" not in schedule)
 
 
-def differences(before: Any, after: Any, at: str = "") -> Iterator[FieldChange]:
+def differences(before: Any, after: Any, at: str = "") -> Iterator[JobChange]:
     """Yield the changed leaves; a list is one value."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             yield from differences(before.get(name), after.get(name), f"{at}/{name}")
     elif before != after:
-        yield FieldChange(at, before, after)
+        yield JobChange(at, before, after)
 
 
 def _compare(

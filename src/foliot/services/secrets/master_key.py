@@ -82,7 +82,7 @@ async def look(database: Database, vault: Vault) -> MasterKeyUsage:
         async with database.tx(Role.APP, system=True) as tx:
             named = await secrets.list_unreadable(tx, found.known, MOST_TOLD)
         told = [f"{slug}/{name}" for slug, name in named]
-        log.error("secrets.list_unreadable", extra={"count": found.unreadable, "names": told})
+        log.error("secrets.unreadable", extra={"count": found.unreadable, "names": told})
     return found
 
 

@@ -54,7 +54,7 @@ async def create_calendar(
 async def list_calendars(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarOut]:
-    """In the order of their names."""
+    """List them by name."""
     page = await calendars.page(db, caller.workspace_id, cursor, limit)
     return Page[CalendarOut](items=[calendar_out(each) for each in page.items], next_cursor=page.next_cursor)
 
@@ -68,7 +68,7 @@ async def get_calendar(calendar_id: CalendarIdIn, caller: Viewer, db: Db, respon
 async def list_jobs_of_calendar(
     calendar_id: CalendarIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarUser]:
-    """The jobs that use it."""
+    """List the jobs that use it."""
     page = await calendars.users(db, caller.scope, calendar_id, cursor, limit)
     items = [CalendarUser(id=job_id, name=name) for job_id, name in page.items]
     return Page[CalendarUser](items=items, next_cursor=page.next_cursor)

@@ -39,7 +39,7 @@ InstanceIdIn = Annotated[InstanceId, Depends(_instance_id)]
 async def list_hosts(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[HostOut]:
-    """In the order of their names."""
+    """List them by name."""
     page = await hosts.page(db, caller.workspace_id, cursor, limit)
     return Page[HostOut](items=[host_out(each) for each in page.items], next_cursor=page.next_cursor)
 

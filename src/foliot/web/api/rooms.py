@@ -1,4 +1,4 @@
-"""/rooms: where message jobs leave word, and people and agents read it and answer. By pages, by long poll, or as it comes."""
+"""/rooms: chat rooms for message jobs, people and agents: read by page, long poll or stream; webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from foliot.wire.rooms import (
 from foliot.wire.shape import Page
 
 routes = api_router("rooms")
-PAGE = 200  # messages between two looks of a stream
+PAGE = 200  # messages per query of a stream
 MOST = 2**63 - 1
 PLACE = r"^[0-9]{1,19}$"
 
@@ -63,7 +63,7 @@ RoomIdIn = Annotated[RoomId, Depends(_room_id)]
 async def create_room(
     room: RoomIn, caller: Editor, db: Db, reach: TheEgressPolicy, response: Response
 ) -> RoomOut:
-    """Make a room. One that an agent makes is its own."""
+    """Create a room. An agent that creates one is its member."""
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
     hook = None
     if room.webhook is not None:
@@ -78,11 +78,11 @@ async def create_room(
 async def list_rooms(
     caller: Viewer,
     db: Db,
-    key: Annotated[RoomKey | None, Query(description="Only the one with this key.")] = None,
+    key: Annotated[RoomKey | None, Query(description="Only the room with this key.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[RoomOut]:
-    """Newest first. An agent sees the rooms that it was given."""
+    """List rooms, newest first. An agent sees the rooms that list it."""
     page = await rooms.listed(db, caller, cursor, limit, key)
     return Page[RoomOut](items=[room_out(each, caller) for each in page.items], next_cursor=page.next_cursor)
 
@@ -101,7 +101,7 @@ async def change_room(
     reach: TheEgressPolicy,
     tell: Announcer,
 ) -> RoomOut:
-    """Give it another name, or to other agents; set its webhook, or remove it."""
+    """Change its name, agents or webhook; null removes the webhook."""
     agents = None
     if change.agents is not None:
         agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
@@ -117,7 +117,7 @@ async def change_room(
 
 @routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
 async def delete_room(room_id: RoomIdIn, caller: SharedEditor, db: Db) -> None:
-    """With everything that was written in it."""
+    """Delete the room with its messages."""
     await rooms.delete(db, caller, room_id)
 
 
@@ -125,7 +125,7 @@ async def delete_room(room_id: RoomIdIn, caller: SharedEditor, db: Db) -> None:
 async def post_message(
     room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db, tell: Announcer
 ) -> MessageOut:
-    """Write in it, as whoever the key belongs to."""
+    """Post a message as the principal of the key."""
     posted = await rooms.post(db, caller, room_id, message.text, MessageKind(message.kind))
     if posted.is_sent_on:
         tell(Hint.OUTBOX)
@@ -147,10 +147,10 @@ async def read_messages(
     request: Request,
     caller: Viewer,
     db: Db,
-    follow: Annotated[bool, Query(description="Stream the messages as they come.")] = False,
+    follow: Annotated[bool, Query(description="Stream new messages.")] = False,
     wait: Annotated[
         int,
-        Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a message where there is none yet."),
+        Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait if there is no message yet."),
     ] = 0,
     cursor: Annotated[
         str | None, Query(pattern=PLACE, description="The `seq` of the last message that was read.")
@@ -158,7 +158,7 @@ async def read_messages(
     limit: Limit = DEFAULT_LIMIT,
     last_event_id: Annotated[str | None, Header(pattern=PLACE)] = None,
 ) -> MessagesOut | EventStream:
-    """What was written, oldest first."""
+    """Read messages, oldest first."""
     if wants_stream(request, follow=follow):
         after = read_after(last_event_id if last_event_id is not None else cursor)
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
@@ -205,12 +205,12 @@ async def list_deliveries(
     db: Db,
     state: Annotated[
         Literal["waiting", "delivered", "dead"] | None,
-        Query(description="Those being sent are waiting, too."),
+        Query(description="`waiting` includes deliveries that are being sent."),
     ] = None,
     cursor: Annotated[str | None, Query(pattern=PLACE, description="next_cursor of the page before.")] = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[DeliveryOut]:
-    """One for each message, the newest first. What has ended is kept for a week."""
+    """List deliveries, one per message, newest first. Finished ones are kept for a week."""
     before = MOST if cursor is None else read_after(cursor)
     wanted = None if state is None else DeliveryState(state)
     found = await webhooks.deliveries(db, caller, room_id, before, limit + 1, wanted)
@@ -223,7 +223,7 @@ async def list_deliveries(
 async def redeliver(
     room_id: RoomIdIn, wanted: RedeliverIn, caller: SharedOperator, db: Db, tell: Announcer
 ) -> RedeliveredOut:
-    """Send again what was given up, under the same ids, before anything that waits."""
+    """Send dead deliveries again, under the same ids, before waiting ones."""
     ids = None if wanted.deliveries is None else [DeliveryId(each) for each in wanted.deliveries]
     again = await webhooks.redeliver(db, caller, room_id, ids)
     tell(Hint.OUTBOX)

@@ -1,4 +1,4 @@
-"""/runs: the records of what ran and what did not; cancel one, make one again, ask why."""
+"""/runs: list, get, explain, cancel and retry runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from foliot.wire.runs import AttemptsOut, CancelIn, RetryIn, RunOut
 from foliot.wire.shape import Page
 
 routes = api_router("runs")
-JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # a body is not needed
+JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # the body may be left out
 REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
 
 
@@ -30,7 +30,7 @@ REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
 async def list_runs(
     caller: Viewer, db: Db, wanted: RunQuery, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[RunOut]:
-    """Runs of the workspace, the newest record first. A filter that leaves out almost everything may give a page that is short, or
+    """List the runs of the workspace, newest record first. A filter that matches little may give a page that is short, or
     empty, and still has a next one.
     """
     page = await history.of_workspace(db, caller.scope, wanted, cursor=cursor, limit=limit)
@@ -46,27 +46,27 @@ async def list_job_runs(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[RunOut]:
-    """The records of its planned times, newest first: what ran, what was skipped and why."""
+    """List the records of its planned times, newest first: runs and skips."""
     page = await history.of_job(db, caller.scope, job_id, wanted, cursor=cursor, limit=limit)
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/runs/{run_id}", responses=NOT_FOUND)
 async def get_run(run_id: RunIdIn, caller: Viewer, db: Db) -> RunOut:
-    """One run, with its newest attempts."""
+    """Get one run, with its newest attempts."""
     return run_out(await history.run(db, caller.scope, run_id))
 
 
 @routes.get("/runs/{run_id}/attempts", responses=NOT_FOUND)
 async def list_attempts(run_id: RunIdIn, caller: Viewer, db: Db) -> AttemptsOut:
-    """Every try: which worker had it, under which fence, and what came of it. Empty before the first."""
+    """List all attempts: worker, fence and result."""
     tried = await history.attempts_of(db, caller.scope, run_id)
     return AttemptsOut(items=[attempt_out(each) for each in tried])
 
 
 @routes.get("/runs/{run_id}/explain", responses=NOT_FOUND)
 async def explain_run(run_id: RunIdIn, caller: Viewer, db: Db) -> ExplanationOut:
-    """What became of it; of one that waits, what for, and its place in the line of its workspace."""
+    """Explain the state of the run; if it waits, for what, and its position in the queue of its workspace."""
     return explanation_out(await explain.explain_run(db, caller.scope, run_id))
 
 

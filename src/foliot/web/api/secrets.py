@@ -69,11 +69,11 @@ async def list_secrets(
     caller: Viewer,
     db: Db,
     vault: TheVault,
-    name: Annotated[str | None, Query(max_length=100, description="The one of this name alone.")] = None,
+    name: Annotated[str | None, Query(max_length=100, description="Only the secret of this name.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[SecretOut]:
-    """In the order of their names; an agent sees those that it was given."""
+    """List secrets by name; an agent sees those that list it."""
     page = await secrets.page(db, caller.scope, cursor, limit, name=name)
     items = [secret_out(each, vault, caller.visible_owner) for each in page.items]
     return Page[SecretOut](items=items, next_cursor=page.next_cursor)
@@ -90,7 +90,7 @@ async def get_secret(
 async def list_jobs_of_secret(
     secret_id: SecretIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[SecretUser]:
-    """The jobs that name it."""
+    """List the jobs that name it."""
     page = await secrets.users(db, caller.scope, secret_id, cursor, limit)
     items = [SecretUser(id=job_id, name=name) for job_id, name in page.items]
     return Page[SecretUser](items=items, next_cursor=page.next_cursor)

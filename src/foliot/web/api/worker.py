@@ -1,4 +1,4 @@
-"""/worker: how hosts and workers elsewhere fetch work and say what came of it. For keys of the scope `worker` alone."""
+"""/worker: the protocol of hosts and remote workers. Only for keys of the scope `worker`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from foliot.web.routes import CONFLICT, WITH_BODY, api_router, max_body_size
 from foliot.wire import worker as wire
 
 routes = api_router("worker")
-LARGEST = 8 << 20  # bytes: a report carries up to a mebibyte of output, and comes with others
+LARGEST = 8 << 20  # bytes: a batch of reports, each with up to a mebibyte of output
 
 
 @routes.post("/worker/register", status_code=201, responses={**CONFLICT, **WITH_BODY})
 async def register_worker(
     hello: wire.RegisterIn, caller: Works, db: Db, request: Request
 ) -> wire.RegisterOut:
-    """Under a fresh id each time. A host keeps its name; server instances that it names are where it is from now on."""
+    """Register a worker under a new id. A host keeps its name; the server instances that it names move to it."""
     lease = request.app.state.lease
     made = await remote_register.register(db, speaker_from(caller), registration_from(hello), lease=lease)
     most = request.app.state.artifact_bytes
@@ -47,7 +47,7 @@ async def register_worker(
 async def send_heartbeat(
     sign: wire.HeartbeatIn, caller: Works, db: Db, request: Request
 ) -> wire.HeartbeatOut:
-    """A third of the lease apart. What is to be stopped comes back with it."""
+    """Extend the leases; send it every third of the lease. The answer lists runs to stop."""
     beat = await remote.beat(
         db,
         speaker_from(caller),
@@ -61,7 +61,7 @@ async def send_heartbeat(
 
 @routes.post("/worker/stops", responses={**CONFLICT, **WITH_BODY})
 async def wait_for_stops(asked: wire.StopsIn, caller: Works, request: Request) -> wire.StopsOut:
-    """What is to be stopped, as soon as there is anything. Who does not ask hears of it with its next heartbeat."""
+    """Wait for runs to stop. Without this call they come with the next heartbeat."""
     return stops_out(await poll_stops(request, caller, asked))
 
 
@@ -69,7 +69,7 @@ async def wait_for_stops(asked: wire.StopsIn, caller: Works, request: Request) -
 async def claim_work(
     asked: wire.ClaimIn, caller: Works, request: Request, response: Response
 ) -> wire.ClaimOut:
-    """Runs to do, leased to this worker, with the secrets they need. Waits for some for as long as is asked, and answers with none
+    """Claim runs, leased to this worker, with the secrets they need. It waits as long as requested, and answers with none
     when none come.
     """
     response.headers["Cache-Control"] = "no-store"
@@ -80,7 +80,7 @@ async def claim_work(
 @routes.post("/worker/log", responses=WITH_BODY)
 @max_body_size(LARGEST)
 async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
-    """Lines of runs under way, numbered by their writer: one that comes twice is kept once."""
+    """Append log lines of running runs, numbered by the worker: a repeated line is stored once."""
     chunks, how_far = [log_chunk_from(each) for each in told.chunks], progress_from(told.progress)
     return wire.LogTaken(
         taken=await remote.write(db, speaker_from(caller), WorkerId(told.worker_id), chunks, how_far)
@@ -90,7 +90,7 @@ async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
 @routes.post("/worker/artifact", status_code=204, responses={**CONFLICT, **WITH_BODY})
 @max_body_size(wire.MOST_CONTENT + LARGEST)
 async def keep_artifact(artifact: wire.ArtifactIn, caller: Works, db: Db, request: Request) -> None:
-    """Keep a file with a run under way. Refused where the run is somebody else's by now."""
+    """Store a file of a running run. Refused if another worker holds the run."""
     most, room = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
     await remote.keep(db, speaker_from(caller), artifact_from(artifact), most_bytes=most, room=room)
 
@@ -98,12 +98,12 @@ async def keep_artifact(artifact: wire.ArtifactIn, caller: Works, db: Db, reques
 @routes.post("/worker/report", responses=WITH_BODY)
 @max_body_size(LARGEST)
 async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Announcer) -> wire.ReportOut:
-    """What came of attempts. One whose lease is somebody else's by now is refused by itself, with 409, and stands in the audit."""
+    """Report the results of attempts. A result without a valid lease is refused alone, with 409, and audited."""
     ends = [report_from(place, each) for place, each in enumerate(told.reports)]
     accepted = await remote.report(db, speaker_from(caller), WorkerId(told.worker_id), ends)
     if accepted:
         tell(Hint.TIMERS)
-        tell(Hint.READY)  # the end of one may let another go
+        tell(Hint.READY)  # the end of a run may start another
     return wire.ReportOut(
         items=[
             wire.ReportTaken(run_id=each.run_id, fence=each.fence, status=200, code=None)
@@ -116,6 +116,6 @@ async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Announce
 
 @routes.post("/worker/leave", status_code=204, responses=WITH_BODY)
 async def leave_work(leaving: wire.LeaveIn, caller: Works, db: Db, tell: Announcer) -> None:
-    """In good order: what it still holds goes to others, and nothing is spent."""
+    """Leave in good order: its runs go to other workers, and no attempt is counted."""
     await remote.leave(db, speaker_from(caller), WorkerId(leaving.worker_id))
     tell(Hint.READY)

@@ -51,11 +51,11 @@ async def create_workspace(
 async def list_workspaces(
     caller: System,
     db: Db,
-    archived: Annotated[bool, Query(description="Those that are archived instead of the others.")] = False,
+    archived: Annotated[bool, Query(description="List archived workspaces instead.")] = False,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[WorkspaceOut]:
-    """In the order of their slugs."""
+    """List workspaces by slug."""
     page = await workspaces.listed(db, is_archived=archived, cursor=cursor, limit=limit)
     return Page[WorkspaceOut](
         items=[workspace_out(each) for each in page.items], next_cursor=page.next_cursor
