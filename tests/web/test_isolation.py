@@ -46,8 +46,8 @@ PICKED_UP = {
     "key": [f"{FRAGMENT}-a"],
 }
 NOBODYS = {
-    "events.ends": "numbers of the server's transactions",
-    "statistics.rolled_to": "where there is none, the first id of all",
+    "events.load_bounds": "numbers of the server's transactions",
+    "statistics.load_roll_up_position": "where there is none, the first id of all",
 }
 SHARED_WITH_AGENTS = re.compile(
     r"^/api/v1/(calendars|freezes|hosts|queues|workers|job-types)|^/api/v1/events$"
@@ -127,7 +127,7 @@ async def stand(server: Databases) -> AsyncIterator[Stand]:
 
 def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, SqlQuery, Any, bool]]) -> None:
     """Keeps each statement that a transaction of the app runs in acme, with its parameters."""
-    run, fetch_tuples = Tx._run, Tx.fetch_tuples
+    run, run_tuples, fetch_tuples = Tx._run, Tx._run_tuples, Tx.fetch_tuples
 
     def note(tx: Tx, query: SqlQuery, params: Any) -> None:
         reads = re.match(rb"\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)", query.text, re.DOTALL)
@@ -138,11 +138,16 @@ def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, SqlQuery, Any, boo
         note(tx, query, params)
         return await run(tx, query, params)
 
+    async def noted_run_tuples(tx: Tx, query: SqlQuery, params: Any) -> Any:
+        note(tx, query, params)
+        return await run_tuples(tx, query, params)
+
     async def noted_tuples(tx: Tx, query: SqlQuery, params: Any = None) -> Any:
         note(tx, query, params)
         return await fetch_tuples(tx, query, params)
 
     patch.setattr(Tx, "_run", noted_run)
+    patch.setattr(Tx, "_run_tuples", noted_run_tuples)
     patch.setattr(Tx, "fetch_tuples", noted_tuples)
 
 

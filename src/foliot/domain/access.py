@@ -81,7 +81,7 @@ class Principal:
 
     @property
     def reach(self) -> MemberRole:
-        """An agent manages its own jobs alone, so nothing that an administrator does is for it, whatever its role says."""
+        """The effective role. An agent manages only its own jobs, so administrator rights never apply to it."""
         return MemberRole.EDITOR if self.is_agent and self.role is MemberRole.ADMIN else self.role
 
 
@@ -97,7 +97,7 @@ class KeyHolder:
 
     @property
     def role(self) -> MemberRole | None:
-        """The role left when the key's scopes are taken into account; None for a key made for something else."""
+        """The role after the key's scopes are applied; None for a key without a role."""
         if not self.scopes:
             return self.principal.reach
         named = [role for role in MemberRole if role.value in self.scopes]
@@ -106,7 +106,7 @@ class KeyHolder:
         return min((self.principal.reach, named[-1]), key=lambda role: role.rank) if named else None
 
     def may(self, permission: Permission) -> bool:
-        if permission is Permission.WORKER:  # only what was made for it, and only in a workspace of its own
+        if permission is Permission.WORKER:  # only keys with this scope, and only in their own workspace
             return Permission.WORKER.value in self.scopes and not self.principal.is_system
         role = self.role
         if role is None:
@@ -120,11 +120,11 @@ class KeyHolder:
 class Actor:
     """The author of a change, as the audit records it. Changes by Foliot itself have a name only."""
 
-    name: str  # the id of a principal, or a word for Foliot's own doing
+    name: str  # the id of a principal, or "engine" and the like
     key_id: KeyId | None = None
-    address: str | None = None  # the peer's, as the connection has it
+    address: str | None = None  # of the connection
     request_id: str | None = None
-    claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
+    claim: UUID | None = None  # the claim on an idempotency key; the audit entry closes it
     quotas: Quotas = UNLIMITED  # of the workspace; Foliot itself has no limits
 
     @property
@@ -169,7 +169,7 @@ class ApiKey:
 
     @property
     def hash(self) -> bytes:
-        """What the database keeps. One round of SHA-256 is enough for a secret of 184 random bits."""
+        """The stored hash. One round of SHA-256 is enough for a secret of 184 random bits."""
         return hashlib.sha256(self.secret.encode()).digest()
 
 

@@ -31,10 +31,10 @@ from foliot.domain.schedule import (
 )
 
 MOST_LINES = 1_000
-MOST_STEPS = 30_000  # planned times that one agenda works out: some tenths of a second
-MOST_COUNTED = 2_000  # in one line: every minute of a day, and more
+MOST_STEPS = 30_000  # planned times that one agenda computes: some tenths of a second
+MOST_COUNTED = 2_000  # times in one line: every minute of a day, and more
 OFTEN = timedelta(hours=1)
-_LOOK_BACK = timedelta(days=1)  # what was put off into the stretch was planned before it
+_LOOK_BACK = timedelta(days=1)  # times deferred into the span were planned before it
 
 
 class Fate(StrEnum):
@@ -83,8 +83,8 @@ class Agenda:
     complete_until: datetime
 
 
-class _Spent(Exception):  # no fault: the work is bounded
-    """No more steps."""
+class _Spent(Exception):  # not an error: the work is bounded
+    """The budget of steps is used up."""
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ def agenda(
     steps: int = MOST_STEPS,
 ) -> Agenda:
     """List the planned times of the jobs from `start` up to `end`. `more_since`: further jobs have times from that instant on."""
-    # Where jobs are missing whose times may begin before the stretch does, nothing is complete, and some is better than none.
+    # When missing jobs may have times before the span, nothing is complete, and a part is better than nothing.
     is_partial = more_since is not None and more_since <= start
     until = end if more_since is None or is_partial else min(end, more_since)
     merge = _Merge(_Effort(steps), list(jobs), start, end)
@@ -128,7 +128,7 @@ class _Merge:
         self._jobs = jobs[::-1]
         self._heads: list[tuple[datetime, int, JobId, AgendaLine, Iterator[AgendaLine]]] = []
         self._order = count()
-        self.reached = start  # nothing that comes before this is still to be found
+        self.reached = start  # no earlier time can still be found
 
     def next_at(self) -> datetime | None:
         while self._jobs and (not self._heads or self._jobs[-1].since <= self._heads[0][0]):
@@ -143,7 +143,7 @@ class _Merge:
         return AgendaEntry(job_id, line)
 
     def rest(self) -> list[AgendaEntry]:
-        """What is worked out already."""
+        """The part computed so far."""
         return [
             AgendaEntry(job_id, line)
             for _, _, job_id, line, _ in sorted(self._heads, key=lambda head: head[:2])
@@ -173,7 +173,7 @@ def _shared(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -
 
 def _lines(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -> Iterator[AgendaLine]:
     if ahead.job.is_chained and ahead.next_at is None:
-        return  # the end of its live run names its next time
+        return  # the end of its live run sets the next time
     simple = _uncounted(effort, ahead, start, end)
     if simple is not None:
         yield simple
@@ -207,7 +207,7 @@ def _fates(
         following = None if ahead.job.is_chained else _step(effort, ahead, planned.planned_for)
         fate, reason, freeze = Fate.RUNS, planned.skip, None
         if reason is None and following is not None and following.due_at <= planned.due_at:
-            reason = SkipReason.WINDOW  # the newest of those put off to one opening runs
+            reason = SkipReason.WINDOW  # of times deferred to one opening, the newest runs
         if reason is None and (freeze := freeze_at(ahead.freezes, planned.due_at)) is not None:
             reason = SkipReason.FROZEN if freeze.after is FreezePolicy.SKIP else None
             fate = Fate.HELD

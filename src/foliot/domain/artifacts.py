@@ -8,10 +8,10 @@ from datetime import datetime
 
 from foliot.domain.errors import Invalid, QuotaExceeded
 
-MOST_BYTES = 20 * 1024 * 1024  # of one, unless the installation says otherwise
+MOST_BYTES = 20 * 1024 * 1024  # bytes of one artifact, unless a setting changes it
 MOST_OF_A_RUN = 100
 ANY_TYPE = "application/octet-stream"
-# No folders, no control characters, nothing that a shell or a browser would take for more than a name.
+# No folders or control characters: a shell or browser must see only a name.
 _NAME = re.compile(r"(?!\.{1,2}$)[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _MEDIA_TYPE = re.compile(
     r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(; ?charset=[A-Za-z0-9_-]{1,40})?"
@@ -75,7 +75,7 @@ def check_count(others: int) -> None:
 
 
 def check_artifact_storage(used: int, size: int, most: int | None) -> None:
-    """`used` is what the workspace has without this one."""
+    """Check the storage quota. `used` excludes this artifact."""
     if most is not None and used + size > most:
         raise QuotaExceeded(
             f"The artifacts of this workspace have {used:,} bytes, and may have {most:,}.",

@@ -21,14 +21,14 @@ class JobAction(StrEnum):
 
 class BulkOutcome(StrEnum):
     DONE = "done"
-    ALREADY = "already"  # there was nothing to do
+    ALREADY = "already"  # nothing to do
     FAILED = "failed"
     NOT_FOUND = "not_found"
 
 
 EDITS = frozenset(
     (JobAction.TAG, JobAction.UNTAG, JobAction.ARCHIVE, JobAction.PURGE)
-)  # what needs an editor
+)  # actions that need the role editor
 _MOVES = {
     JobAction.PAUSE: JobEvent.PAUSE,
     JobAction.RESUME: JobEvent.RESUME,

@@ -21,7 +21,7 @@ GONE = 410
 
 
 class DeliveryKind(StrEnum):
-    """What a delivery is about."""
+    """The kind of content of a delivery."""
 
     ROOM_MESSAGE = "room.message"  # ordering_key: the room; place: the number of the message
 
@@ -129,7 +129,7 @@ def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> De
 def _again(
     taken: LeasedDelivery, now: datetime, wait: timedelta, status: int | None, why: str
 ) -> Again | Dead:
-    """The last try stands at the end of the patience, however long the wait before it should have been."""
+    """Wait before the next try. The last try comes at the end of the day, however long the wait would be."""
     until = taken.sending_since + PATIENCE
     return Dead(status, why) if now >= until else Again(min(now + wait, until), status, why)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ChangedField:
-    """`path` is a JSON pointer. A field that was not there before, or is there no more, is None on that side."""
+    """A changed field. `path` is a JSON pointer; a missing value is None."""
 
     path: str
     before: Any
@@ -19,13 +19,11 @@ class ChangedField:
 def differences(
     before: Mapping[str, Any], after: Mapping[str, Any], under: str = ""
 ) -> Iterator[ChangedField]:
-    """In the order of `after`; what is gone comes last."""
+    """Compare the objects. Changes follow the order of `after`; removed fields come last."""
     for name in [*after, *(name for name in before if name not in after)]:
         old, new = before.get(name), after.get(name)
         path = f"{under}/{name.replace('~', '~0').replace('/', '~1')}"
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             yield from differences(old, new, path)
-        elif old != new or type(old) is not type(
-            new
-        ):  # 1 and true are equal in Python, and two things in JSON
+        elif old != new or type(old) is not type(new):  # Python treats 1 and true as equal; JSON does not
             yield ChangedField(path, old, new)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-GONE_AFTER = timedelta(minutes=2)  # of silence beyond its lease
+GONE_AFTER = timedelta(minutes=2)  # after the end of its lease
 
 
 class HostStatus(StrEnum):
     ONLINE = "online"
-    STALE = "stale"  # not heard of for longer than its lease: what it had is given to others, and it may be back any moment
+    STALE = "stale"  # silent beyond its lease: its runs are given to others, and it may return
     OFFLINE = "offline"
 
 

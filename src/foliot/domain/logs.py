@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-MOST_LINES = 10_000  # of one run, all attempts together
+MOST_LINES = 10_000  # bytes of one run, all attempts together
 MOST_BYTES = 5 * 1024 * 1024
 LONGEST_LINE = 8 * 1024  # characters
 CUT = " … (cut)"
-# PostgreSQL keeps neither of these in JSON.
+# PostgreSQL stores neither of these in JSON.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class LogStream(StrEnum):
-    LOG = "log"  # what the job's own code says through its context
+    LOG = "log"  # written by the handler through its context
     STDOUT = "stdout"
     STDERR = "stderr"
-    SYSTEM = "system"  # what Foliot has to say about an attempt
+    SYSTEM = "system"  # written by Foliot about an attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def whole_lines(text: str) -> list[str]:
-    """However long they are."""
+    """Split text into lines of any length."""
     return storable(text[:MOST_BYTES]).splitlines() or [""]
 
 

@@ -16,15 +16,13 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
-SHORTEST = 4  # characters; what is shorter stands in innocent words everywhere and would only tell where
-SHORTEST_OF_URL = (
-    8  # characters of a piece of an address that is a secret; shorter ones are words such as /hook
-)
-GLANCE = 32  # characters that tell most of what is no secret, before all of it is compared
-LONGEST_PART = 16  # characters at the end of a text that are the beginning of a secret for certain
-MOST_GUESSES = 16  # at where a beginning may start, before the whole end is read letter by letter
+SHORTEST = 4  # characters; shorter values occur in innocent words
+SHORTEST_OF_URL = 8  # characters of a secret part of an address; shorter ones are words such as /hook
+GLANCE = 32  # characters that exclude most texts before a full comparison
+LONGEST_PART = 16  # characters at the end of a text that certainly begin a secret
+MOST_GUESSES = 16  # positions to test before the whole end is compared
 
-_ENDS = re.compile("[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")  # all that str.splitlines divides at
+_ENDS = re.compile("[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")  # everything that str.splitlines splits at
 _BETWEEN = re.compile("[^\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _ESCAPED = re.compile(r"%[0-9A-F]{2}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(\S+)\s*")
@@ -41,7 +39,7 @@ class Masks:
     def __init__(self, values: Iterable[str]) -> None:
         found = {each for value in values for each in spellings(value)}
         self._spellings = sorted(found, key=len, reverse=True)
-        self._borders: dict[str, list[int]] = {}  # of those that were met; most never are
+        self._borders: dict[str, list[int]] = {}  # of used masks; most are never used
 
     def __bool__(self) -> bool:
         return bool(self._spellings)
@@ -53,7 +51,7 @@ class Masks:
         return iter(self._spellings)
 
     def text(self, text: str) -> str:
-        """Without them. What a bound has cut in two at its end counts too."""
+        """Mask the text. A value that the end of the text cuts off counts too."""
         if not self._spellings or len(text) < SHORTEST:
             return text
         joined, places = without_ends(text)
@@ -63,7 +61,7 @@ class Masks:
         return masked(text, [(places[start], places[end - 1] + 1) for start, end in spans]) if spans else text
 
     def json(self, value: Any) -> Any:
-        """The same of every text in it, keys included, and of numbers: a PIN is a secret too."""
+        """Mask every text inside, keys included, and numbers: a PIN may be a secret."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -75,7 +73,7 @@ class Masks:
         return value
 
     def spans(self, joined: str) -> list[tuple[int, int]]:
-        """Where they stand in a text without line ends."""
+        """Find the masks in a text without line ends."""
         found = []
         for each in self._spellings:
             at = joined.find(each)
@@ -83,20 +81,20 @@ class Masks:
                 period = len(each) - self._borders_of(each)[-1]
                 end = _repeated(joined, each, period, at + len(each))
                 found.append((at, end))
-                # One that overlaps the last is a period behind it or more; those that repeat it in step are counted already.
+                # An overlapping match is at least a period later; repetitions in step are counted already.
                 at = joined.find(each, end - len(each) + max(period, len(each) - period + 1))
         return merged(found) if len(found) > 1 else found
 
     def begun(self, joined: str, least: int = SHORTEST) -> int:
-        """How many characters at the end of this text, and no fewer than `least`, may be the beginning of one that goes on in the next."""
+        """Return how many characters at the end, at least `least`, may begin a secret that continues in the next text."""
         return max((self._begun(joined, mask, least) for mask in self._spellings), default=0)
 
     def cut_off(self, joined: str) -> int:
-        """The same where nothing follows: fewer would often be the end of an innocent word."""
+        """Return the same when no text follows: shorter ends are often innocent words."""
         return max((self._begun(joined, mask, _surely(mask)) for mask in self._spellings), default=0)
 
     def _begun(self, joined: str, mask: str, least: int) -> int:
-        """How much of the mask's beginning, and no less than `least`, stands at the end of the text."""
+        """Return how much of the mask's beginning, at least `least`, ends the text."""
         at = joined.find(mask[:least], max(0, len(joined) - len(mask) + 1))
         for _ in range(MOST_GUESSES):
             if at < 0:
@@ -117,7 +115,7 @@ NO_MASKS = Masks(())
 
 
 def spellings(value: str) -> set[str]:
-    """The value, its lines, what follows `Bearer` or stands behind the host of an address, and all of it as JSON, URL and base64 write it."""
+    """Return all spellings of a value: its lines, the part after `Bearer` or behind a host name, each as JSON, URL and base64."""
     if len(_ENDS.sub("", value)) < SHORTEST:
         return set()
     found = {value, *value.splitlines()}
@@ -134,7 +132,7 @@ def spellings(value: str) -> set[str]:
 
 
 def _of_url(value: str) -> Iterator[str]:
-    """What servers and libraries tell of an address without the rest: a page that is not found names its path, an error its password."""
+    """Return the parts of an address that servers and libraries quote alone: the path, the password."""
     found = _URL.fullmatch(value)
     if found is None:
         return
@@ -150,7 +148,7 @@ def _of_url(value: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """By itself, and within something longer: there its letters depend on how many bytes stand before it."""
+    """Return the base64 spellings. Inside a longer text the letters depend on the number of bytes before."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         whole = encode(raw).decode()
         yield whole
@@ -166,7 +164,7 @@ def joined_lines(text: str) -> str:
 
 
 def without_ends(text: str) -> tuple[str, Sequence[int]]:
-    """The text without line ends, and where each of its characters stood."""
+    """Return the text without line ends, and the position of each character."""
     if _ENDS.search(text) is None:
         return text, range(len(text))
     pieces = [(each.start(), each[0]) for each in _BETWEEN.finditer(text)]
@@ -194,9 +192,7 @@ def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _borders(mask: str) -> list[int]:
-    """For each beginning of the mask, how much of its own beginning it ends with: what makes a search of the kind of Knuth, Morris
-    and Pratt take no longer for a secret of one letter, ten thousand times, than for any other.
-    """
+    """Return the border table of Knuth, Morris and Pratt: it keeps the search linear for repetitive secrets."""
     found, matched = [0], 0
     for letter in mask[1:]:
         while matched and letter != mask[matched]:
@@ -207,7 +203,7 @@ def _borders(mask: str) -> list[int]:
 
 
 def _end_in(text: str, mask: str, borders: Sequence[int]) -> int:
-    """How much of the mask's beginning a text, which is shorter, ends with."""
+    """Return how much of the mask's beginning ends this text, which is shorter."""
     matched = 0
     for letter in text:
         while matched and letter != mask[matched]:
@@ -217,7 +213,7 @@ def _end_in(text: str, mask: str, borders: Sequence[int]) -> int:
 
 
 def _repeated(joined: str, mask: str, period: int, end: int) -> int:
-    """Where a mask that ends here ends in truth, when it goes on in the step of its period."""
+    """Return the true end of a mask that repeats its own period."""
     for step in (len(mask) // period * period, period):
         piece = mask[-step:]
         while joined.startswith(piece, end):

@@ -14,9 +14,7 @@ from foliot.domain.errors import QuotaExceeded
 from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, preview
 
 LARGEST_PAYLOAD = 256 * 1024  # bytes of JSON
-ASKED = (
-    300  # planned times looked at; a cron's closest pair shows itself within an hour or a day of its pattern
-)
+ASKED = 300  # planned times compared; the closest pair of a cron shows within an hour or a day
 MINUTE = timedelta(minutes=1)
 
 
@@ -59,7 +57,7 @@ def check_definition(
 
 def check_size(quotas: Quotas, name: str, value: Any) -> None:
     if quotas.payload_bytes >= LARGEST_PAYLOAD and name != "input":
-        return  # the edge takes no larger one from anybody
+        return  # the edge accepts no larger body
     size = 0 if value is None else len(json.dumps(value, ensure_ascii=False).encode())
     if size > quotas.payload_bytes:
         raise QuotaExceeded(
@@ -73,7 +71,7 @@ def check_size(quotas: Quotas, name: str, value: Any) -> None:
 
 
 def check_jobs(quotas: Quotas, used: int) -> None:
-    """`used` counts the one that is about to be made, here and below."""
+    """Check the count; `used` includes the new one, here and below."""
     hint = "Archive jobs that are no longer needed, or ask the operator for more."
     _check_count("jobs", quotas.jobs, used, f"This workspace has {used - 1:,} jobs, and may have", hint)
 
@@ -85,9 +83,9 @@ def check_hosts(quotas: Quotas, used: int) -> None:
 
 def check_servers(quotas: Quotas, used: int) -> None:
     """Check the total after several instances are added at once."""
-    told = f"This workspace would have {used:,} server instances, and may have"
+    sentence = f"This workspace would have {used:,} server instances, and may have"
     hint = "Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more."
-    _check_count("servers", quotas.servers, used, told, hint, had=used)
+    _check_count("servers", quotas.servers, used, sentence, hint, had=used)
 
 
 def check_rooms(quotas: Quotas, used: int) -> None:
@@ -96,9 +94,9 @@ def check_rooms(quotas: Quotas, used: int) -> None:
 
 
 def check_messages(quotas: Quotas, used: int) -> None:
-    told = f"This room holds {used - 1:,} messages, and may hold"
+    sentence = f"This room holds {used - 1:,} messages, and may hold"
     hint = "Write in another room, or ask the operator for more; old messages make room when they are pruned."
-    _check_count("room_messages", quotas.room_messages, used, told, hint)
+    _check_count("room_messages", quotas.room_messages, used, sentence, hint)
 
 
 def check_secrets(quotas: Quotas, used: int) -> None:
@@ -109,11 +107,11 @@ def check_secrets(quotas: Quotas, used: int) -> None:
 
 
 def _check_count(
-    quota: str, limit: int | None, used: int, told: str, hint: str, *, had: int | None = None
+    quota: str, limit: int | None, used: int, sentence: str, hint: str, *, had: int | None = None
 ) -> None:
     if limit is not None and used > limit:
         had = used - 1 if had is None else had
-        raise QuotaExceeded(f"{told} {limit:,}.", quota=quota, limit=limit, used=had, hint=hint)
+        raise QuotaExceeded(f"{sentence} {limit:,}.", quota=quota, limit=limit, used=had, hint=hint)
 
 
 def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:
@@ -131,7 +129,7 @@ def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:
 
 
 def _closest(schedule: Schedule, now: datetime, least: timedelta) -> timedelta | None:
-    """The least time between two planned times; None where there are no two, or they cannot be too close."""
+    """Return the shortest time between two planned times; None when there are no two, or they cannot be too close."""
     match schedule:
         case Interval():
             return schedule.every

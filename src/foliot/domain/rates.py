@@ -15,14 +15,14 @@ class Rate:
 
     @property
     def window(self) -> int:
-        """Seconds in which an empty bucket is full again."""
+        """Seconds until an empty bucket is full."""
         return math.ceil(self.burst / self.per_second)
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
     tokens: float
-    at: float  # when it held that many
+    at: float  # the time of that level
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class RateState:
     limit: int
     remaining: int
     reset: int  # seconds until it is full again
-    retry_after: int  # seconds until the next one passes; 0 for one that passed
+    retry_after: int  # seconds until the next request passes; 0 when this one passed
 
 
 def full(rate: Rate, at: float) -> Bucket:

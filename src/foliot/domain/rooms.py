@@ -14,7 +14,7 @@ LONGEST_TEXT = 64 * 1024  # characters
 
 class MessageKind(StrEnum):
     MESSAGE = "message"
-    SYSTEM_EVENT = "system_event"  # word of what happened; nobody is asked anything
+    SYSTEM_EVENT = "system_event"  # a report; no answer is expected
 
 
 class SenderKind(StrEnum):
@@ -88,13 +88,13 @@ class Message:
 
 
 def sender_of(principal: Principal) -> Sender:
-    """Whoever runs the installation is a person too."""
+    """Return the sender. An installation administrator counts as a person."""
     kind = SenderKind.USER if principal.kind is PrincipalKind.SYSTEM else SenderKind(principal.kind.value)
     return Sender(kind, principal.id, principal.name)
 
 
 def sender_of_job(kind: MessageKind) -> Sender:
-    """A job speaks for the person who planned it; what it only reports is from the system."""
+    """Return the sender of a job's message: its owner, or the system for reports."""
     return Sender(SenderKind.USER if kind is MessageKind.MESSAGE else SenderKind.SYSTEM)
 
 

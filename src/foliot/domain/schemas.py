@@ -16,7 +16,7 @@ from typing import Any
 MOST_BYTES = 32 * 1024  # as JSON
 DEEPEST = 20
 HEAVIEST = 2_000  # parts, those behind a reference counted each time
-# They would name parts in ways that are not followed here.
+# They address parts in ways that this module does not follow.
 _ELSEWHERE = frozenset(
     {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"}
 )
@@ -62,7 +62,7 @@ def weight_of(schema: Mapping[str, Any]) -> int:
             if (reference := part.get("$ref")) is not None:
                 if not isinstance(reference, str) or not reference.startswith("#/"):
                     raise TooHeavy("The schema has a $ref that does not lead into its own parts.")
-                if "%" in reference:  # it leads somewhere, and not to where it would be followed here
+                if "%" in reference:  # it points to a place that is not followed
                     raise TooHeavy("The schema has a $ref with a percent sign; write the name as it is.")
                 waiting.append(_at(schema, reference))
             waiting += part.values()
@@ -84,7 +84,7 @@ def _at(schema: Any, reference: str) -> Any:
 
 
 def _depth(schema: Any) -> int:
-    """Level by level, and not much further than allowed: what comes in may be as deep as Python can build it."""
+    """Measure the depth level by level, only slightly beyond the limit: input may be as deep as Python can build."""
     level, depth = [schema], 0
     while level and depth <= DEEPEST:
         depth += 1

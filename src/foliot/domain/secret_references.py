@@ -48,6 +48,6 @@ def resolved(config: Any, values: Mapping[str, str]) -> Any:
 
 
 def _named(config: dict[str, Any]) -> str | None:
-    """An object with this one field, which is text. Anything else that has such a field is an object like others."""
+    """Return the name in an object with exactly this text field. Other objects are ordinary."""
     name = config.get(KEY) if len(config) == 1 else None
     return name if isinstance(name, str) else None

@@ -10,7 +10,7 @@ from foliot.domain.hosts import HostContact, HostStatus
 from foliot.domain.job import Job
 from foliot.domain.run import Target, TargetKind
 
-# Of the types that a host does, those that it must be told to do.
+# Types that a host runs only if its start flag allows them.
 ALLOWED_BY_FLAG = frozenset({"command", "python"})
 
 
@@ -21,7 +21,7 @@ class HostWait:
     target: Target
     host: str | None = None
     sighting: HostContact | None = None
-    does_type: str | None = None  # the type of the job, where a live process of the host does it
+    does_type: str | None = None  # the type of the job, if a live process of the host runs it
     under_way: int = 0
     most: int = 0
 
@@ -41,7 +41,7 @@ def explain_bound(
     now: datetime | None = None,
     place: QueuePosition | None = None,
 ) -> Explanation:
-    """`now` is needed where a host is known, to say whether it is there."""
+    """Explain the wait. `now` is needed with a known host, to judge whether it is online."""
     waits = f"Run {record.number} waits for {bound.target.words}"
     if bound.host is None or bound.sighting is None:
         return Explanation(

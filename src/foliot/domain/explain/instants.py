@@ -41,13 +41,13 @@ class Question:
     runs_created: int = 0
     skip_next: bool = False
     skip_until: datetime | None = None
-    next_at: datetime | None = None  # where its timer stands; after a fixed delay the only time that is known
+    next_at: datetime | None = None  # the next time of its timer; with a fixed delay the only known time
     status_reason: str | None = None  # why it is paused, disabled or failed
     paused_until: datetime | None = None
     freezes: tuple[Freeze, ...] = ()
-    switched_off: str | None = None  # its type is, in its workspace, and this was the reason given
+    switched_off: str | None = None  # the type is disabled in the workspace, for this reason
     waits_for: str | None = (
-        None  # what a fixed_delay or triggered job hangs on: "run 12", "the job daily sync"
+        None  # what a fixed_delay or triggered job waits for: "run 12", "the job daily sync"
     )
 
 
@@ -147,9 +147,9 @@ def _is_stopped(question: Question, planned: PlannedTime) -> bool:
 
 def _standing(question: Question) -> str:
     until = question.paused_until
-    told = f"the job is {question.status.value}"
-    told += "" if until is None else f" until {quote(question.job, until)}"
-    return told + _given(question.status_reason)
+    sentence = f"the job is {question.status.value}"
+    sentence += "" if until is None else f" until {quote(question.job, until)}"
+    return sentence + _given(question.status_reason)
 
 
 def _given(reason: str | None) -> str:
@@ -222,7 +222,7 @@ def _nearest(question: Question) -> tuple[str, ...]:
 
 
 def _planned_near(job: Job, at: datetime) -> PlannedTime | None:
-    """The planned time people mean by `at`: that instant, or the one within the minute that starts there."""
+    """Return the planned time that `at` means: that instant, or the one within its minute."""
     if job.is_chained:
         return None
     planned = planned_after(job.timetable, at - TICK)

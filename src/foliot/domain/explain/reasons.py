@@ -50,7 +50,7 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
     ),
 }  # fmt: skip
 
-# The same, of a planned time that is still to come.
+# The same for a planned time in the future.
 AHEAD: dict[SkipReason, str] = {
     SkipReason.WINDOW: "it falls outside the job's window, or gives way to a newer planned time put off to the same opening",
     SkipReason.BLACKOUT: "a calendar of this job forbids running then",
@@ -59,4 +59,4 @@ AHEAD: dict[SkipReason, str] = {
 BY_ITSELF = (
     "its own code asked for that once it ran",
     "The run's log may say more.",
-)  # what is told of `raise Skip`
+)  # shown for `raise Skip`

@@ -15,7 +15,7 @@ from foliot.domain.run import RunError, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.domain.schedule.zone import load_zone
 
-Try = tuple[int, AttemptStatus, datetime, RunError | None]  # which attempt, what came of it, when, why
+Try = tuple[int, AttemptStatus, datetime, RunError | None]  # number, result, end, error
 
 
 class Verdict(StrEnum):
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
     NOT_PLANNED = "not_planned"
     NOT_CREATED = "not_created"
-    UNRECORDED = "unrecorded"  # it was planned, but nothing is on record (any more)
+    UNRECORDED = "unrecorded"  # planned, but no record exists (any more)
     WILL_RUN = "will_run"
     WILL_NOT_RUN = "will_not_run"
 
@@ -36,7 +36,7 @@ class Explanation:
     sentence: str
     facts: tuple[str, ...] = ()
     next_step: str | None = None
-    place: QueuePosition | None = None  # of a run that waits in a line
+    place: QueuePosition | None = None  # of a waiting run
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Recorded:
     planned_until: datetime | None = None
     count: int | None = None
     skip_reason: SkipReason | None = None
-    note: str | None = None  # who or what: the run in the way, the freeze's reason, the operator
+    note: str | None = None  # the run in the way, the reason of the freeze, the operator
     started_at: datetime | None = None
     finished_at: datetime | None = None
     attempt_count: int = 0
@@ -149,13 +149,13 @@ def _after_end(record: Recorded) -> str | None:
 
 
 def _tries(job: Job, record: Recorded) -> Iterator[str]:
-    """The attempts before the last, which is told by the end of the run."""
+    """Describe the attempts before the last; the end of the run describes the last."""
     for number, status, ended_at, error in record.tries[:-1]:
         yield what_became_of(number, status, error, f" at {quote(job, ended_at)}")
 
 
 def what_became_of(number: int, status: AttemptStatus, error: RunError | None, when: str = "") -> str:
-    """Of an attempt that was not the last."""
+    """Describe an attempt that was not the last."""
     words = {
         AttemptStatus.TIMED_OUT: "timed out",
         AttemptStatus.LOST: "was lost",

@@ -11,9 +11,9 @@ from foliot.domain.schedule import SkipReason
 
 
 class FieldKind(StrEnum):
-    WORD = "word"  # one of a few
+    WORD = "word"  # one of a fixed set
     TEXT = "text"  # exactly this
-    NAME = "name"  # this somewhere in it, in capitals or not
+    NAME = "name"  # contains this, in any case
     ID = "id"
     PERSON = "person"  # an id, a name, or `me`
     NUMBER = "number"  # 3, >3, <=10
@@ -21,7 +21,7 @@ class FieldKind(StrEnum):
 
 
 class Side(StrEnum):
-    """Where a bare duration lies: `created:<24h` is less than a day ago, `next:<1h` less than an hour ahead."""
+    """The direction of a bare duration: `created:<24h` is less than a day ago, `next:<1h` less than an hour ahead."""
 
     PAST = "past"
     AHEAD = "ahead"
@@ -34,12 +34,12 @@ class FilterField:
     says: str
     words: tuple[str, ...] = ()
     side: Side = Side.PAST
-    comparing: str = ""  # a field such as `since` compares another by itself: `>=`
-    of: str = ""  # ... and this is the other
+    comparing: str = ""  # a field such as `since` compares another field with `>=`
+    of: str = ""  # the other field
 
     @property
     def target(self) -> str:
-        """The field whose values it speaks of; a query names these alone."""
+        """The field that this one compares; a query contains only that one."""
         return self.of or self.name
 
 
@@ -64,7 +64,7 @@ class FilterFields:
 
 
 def times_of(target: str, says: str) -> tuple[FilterField, ...]:
-    """The instant itself and the four ways to bound it: `since`, `until` include their day, `after`, `before` do not."""
+    """The instant field and its four bounds: `since` and `until` include their day, `after` and `before` do not."""
     itself = FilterField(target, FieldKind.INSTANT, f"When it was {says}.")
     bounds = (("since", ">="), ("after", ">"), ("until", "<="), ("before", "<"))
     return (

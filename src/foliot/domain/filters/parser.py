@@ -100,7 +100,7 @@ class _Reader:
         return field
 
     def _values(self) -> list[_Piece]:
-        """What stands after the colon: values with commas between them."""
+        """Parse the values after the colon, separated by commas."""
         found = [self._piece(stops=",")]
         while self._take(","):
             found.append(self._piece(stops=","))
@@ -119,7 +119,7 @@ class _Reader:
         return found
 
     def _piece(self, stops: str) -> _Piece:
-        """Up to a space or one of `stops`; quotes take both in. A backslash inside quotes takes the next character as it is."""
+        """Read up to a space or one of `stops`; quotes include both. A backslash in quotes takes the next character literally."""
         start, text = self._at, ""
         while not self._is_over() and (here := self._text[self._at]) not in _SPACES and here not in stops:
             text += self._quoted() if here == '"' else self._next()
@@ -146,7 +146,7 @@ class _Reader:
         return found
 
     def _skip_spaces(self) -> bool:
-        """Whether anything is left behind them."""
+        """Skip separators. Return whether text is left."""
         while not self._is_over() and self._text[self._at] in _SPACES:
             self._at += 1
         return not self._is_over()
@@ -155,8 +155,8 @@ class _Reader:
         return self._at >= len(self._text)
 
     def _refuse(self, message: str, start: int, end: int, hint: str | None) -> None:
-        told = f"{message.removesuffix('.')} (column {start + 1})."
-        self.wrong.append(QueryInvalid(told, pointer="/q", hint=hint, mark=Mark(self._text, start, end)))
+        sentence = f"{message.removesuffix('.')} (column {start + 1})."
+        self.wrong.append(QueryInvalid(sentence, pointer="/q", hint=hint, mark=Mark(self._text, start, end)))
 
 
 def _raise(wrong: Sequence[QueryInvalid]) -> None:

@@ -13,7 +13,7 @@ from foliot.domain.errors import QueryInvalid
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """From `low` up to, not including, `high`; None is open. Every comparison of numbers and instants becomes one of these."""
+    """From `low` up to, but not including, `high`; None is open. Every comparison of numbers and instants becomes one of these."""
 
     low: datetime | int | None = None
     high: datetime | int | None = None

@@ -28,7 +28,7 @@ _LONGEST = timedelta(days=36_600)
 
 
 class NotReadError(ValueError):
-    """This text is no value of that field."""
+    """The text is not a value of that field."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ def _span(field: FilterField, text: str, now: datetime, zone: tzinfo) -> Between
         at = now + duration
         return _compared(sign or "<=", at, at + _TICK)
     at = now - duration
-    # Of what has been, one speaks by its distance: less than a day ago is later than the instant a day ago.
+    # The past is compared by distance: less than a day ago is later than the instant a day ago.
     sign = sign if field.comparing else _FLIPPED.get(sign or "<=", "=")
     return _compared(sign, at, at + _TICK)
 
@@ -106,7 +106,7 @@ def _signed(field: FilterField, text: str) -> tuple[str, str]:
 
 
 def _compared(sign: str, start: datetime | int, end: datetime | int) -> Between:
-    """What is named is a stretch, were it of one microsecond: `>` begins where it ends, `>=` where it begins."""
+    """Turn a comparison into a range. A value is a span, at least one microsecond: `>` begins at its end, `>=` at its start."""
     match sign:
         case ">":
             return Between(end, None)
@@ -132,7 +132,7 @@ def _duration(text: str) -> timedelta | None:
 
 
 def _moment(field: FilterField, text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
-    """A whole day, or one instant; without an offset it is of the zone."""
+    """Parse a whole day or one instant, in the zone unless it has an offset."""
     word = text.lower()
     try:
         if word == "now":

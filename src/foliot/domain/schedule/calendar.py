@@ -31,7 +31,7 @@ class CalendarKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """One stretch of real time, from an instant up to another."""
+    """One span of real time, from an instant up to another."""
 
     start: datetime
     end: datetime
@@ -87,7 +87,7 @@ def calendar_closes_at(calendar: Calendar, instant: datetime) -> datetime | None
     if calendar.kind is CalendarKind.BLACKOUT:
         start = min(_next_start(rule, calendar.timezone, instant) for rule in calendar.rules)
         return None if start == datetime.max else start
-    for _ in range(_MOST_JOINED):  # one allowed stretch may begin before another is over
+    for _ in range(_MOST_JOINED):  # one allowed span may begin before another ends
         ends = (_held_until(rule, calendar.timezone, instant) for rule in calendar.rules)
         end = max((end for end in ends if end is not None), default=None)
         if end is None or end == datetime.max:
@@ -120,7 +120,7 @@ def _check_rule(rule: Rule, pointer: str) -> None:
 
 
 def _pointed(read: Callable[[], T], pointer: str) -> T:
-    """The reader's own refusal, pointing at the field of the calendar and not at one of a schedule."""
+    """Point the parser's error at the field of the calendar instead of a schedule."""
     try:
         return read()
     except Invalid as refused:
@@ -159,7 +159,7 @@ def _cron_start(rule: CronStretch, zone: str, after: datetime) -> datetime | Non
 
 @lru_cache(maxsize=16_384)
 def _joined_end(rule: CronStretch, zone: str, started: datetime) -> datetime:
-    """Where the stretch that began at `started` really ends: the next may begin before it is over, for hours, days or for ever."""
+    """Return the real end of the span that began at `started`: overlapping spans may extend it for hours, days or for ever."""
     end, since = started + rule.duration, started
     for _ in range(_MOST_JOINED):
         following = _cron_start(rule, zone, started)
@@ -178,7 +178,7 @@ def _joined_end(rule: CronStretch, zone: str, started: datetime) -> datetime:
 
 
 def _last_start(rule: CronStretch, zone: str, known: datetime, before: datetime) -> datetime:
-    """The last start before `before`, at or after `known`."""
+    """Return the last start before `before`, at or after `known`."""
     found = max(known, before - _A_DAY_AND_MORE)
     while (following := _cron_start(rule, zone, found)) is not None and following < before:
         known = found = following

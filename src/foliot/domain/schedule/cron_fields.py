@@ -17,7 +17,7 @@ _COUNTED_FROM_LAST = re.compile(r"L[-/\d]", re.ASCII | re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CronTokenKind:
-    """What a field counts, and from where to where."""
+    """The unit and range of a field."""
 
     name: str
     low: int

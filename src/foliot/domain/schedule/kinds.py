@@ -10,7 +10,7 @@ ZERO = timedelta(0)
 
 
 class Gap(StrEnum):
-    """What happens to a wall-clock time that the clocks jump over."""
+    """The policy for a wall-clock time that the clocks jump over."""
 
     NEXT_VALID = "next_valid"  # at the first instant after the jump
     SKIP = "skip"  # not at all; recorded as skipped (dst_gap)
@@ -18,7 +18,7 @@ class Gap(StrEnum):
 
 
 class OverlapTime(StrEnum):
-    """Which of the two instants that show the same wall-clock time is meant."""
+    """The choice between two instants with the same wall-clock time."""
 
     FIRST = "first"
     SECOND = "second"
@@ -54,7 +54,7 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A fixed stretch of real time; zones and clock changes do not touch it."""
+    """A fixed span of real time; zones and clock changes do not touch it."""
 
     every: timedelta
     anchor: datetime | None = None  # the first planned time is anchor + every

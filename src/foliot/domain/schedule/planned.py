@@ -28,7 +28,7 @@ class SkipReason(StrEnum):
 
 
 class Dst(StrEnum):
-    """What a clock change did to a planned time."""
+    """The effect of a clock change on a planned time."""
 
     GAP = "gap"  # its wall-clock time does not exist on that day
     FIRST = "first"  # its wall-clock time happens twice; this is the first

@@ -20,8 +20,8 @@ from foliot.domain.schedule.window import Otherwise, Window, window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 
 MOST_TIMES = 10_000  # no answer enumerates more than this
-_MOST_STEPS = 800  # through closed stretches, when looking for a time that will run
-_MOST_GATES = 500  # hops from one closed stretch into the next, when deferring
+_MOST_STEPS = 800  # through closed spans, when looking for a time that will run
+_MOST_GATES = 500  # steps from one closed span into the next, when deferring
 Step = Callable[[datetime], PlannedTime | None]  # an instant -> the first planned time after it
 _REMEMBERED = 4  # answers of one timetable: where its jobs stood, where they stand, and what comes next
 _END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
@@ -211,8 +211,8 @@ def _spread(timetable: Timetable, at: datetime) -> timedelta:
     if not isinstance(schedule, Cron | Interval) or schedule.spread <= ZERO:
         return ZERO
     following = None if is_chained(schedule) else _by_kind(timetable, at)
-    room = schedule.spread if following is None else min(schedule.spread, following.at - at)
-    return timedelta(seconds=int(_fraction(timetable.seed) * room.total_seconds()))
+    space = schedule.spread if following is None else min(schedule.spread, following.at - at)
+    return timedelta(seconds=int(_fraction(timetable.seed) * space.total_seconds()))
 
 
 @lru_cache(maxsize=65_536)

@@ -20,7 +20,7 @@ _EPOCH_MONDAY = date(1970, 1, 5)
 
 @dataclass(frozen=True, slots=True)
 class MatchedDays:
-    """Which days of a month match."""
+    """The days of a month that match."""
 
     months: frozenset[int]
     day: CronField

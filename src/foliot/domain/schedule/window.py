@@ -57,7 +57,7 @@ def _stretch_of(weekly: Weekly, zone: str, day: date) -> tuple[datetime, datetim
 
 
 class Otherwise(StrEnum):
-    """What happens to a planned time that may not run when it is due."""
+    """The policy for a planned time that may not run when it is due."""
 
     DEFER = "defer"  # it runs at the next allowed instant
     SKIP = "skip"  # it is recorded as skipped

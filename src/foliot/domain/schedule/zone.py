@@ -21,7 +21,7 @@ _FIRST_YEAR = 3  # so that no offset reaches over the beginning of `datetime`
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of real time in which the wall clock runs straight: wall = instant + offset.
+    """A span of real time in which the wall clock runs straight: wall = instant + offset.
 
     Instants here are UTC without tzinfo, as everywhere below `timetable.py`. A border where nothing jumps has equal offsets on both sides.
     """

@@ -66,8 +66,9 @@ async def create(
     """Store a new job with its first planned time. A `definition` that is a function is called in the transaction."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         if callable(definition):
-            definition = await definition(JobDraft(tx))
-        check_schedule(definition.spec.schedule)
+            definition = await definition(JobDraft(tx))  # a function checks the schedule that it builds
+        else:
+            check_schedule(definition.spec.schedule)
         spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
         definition = replace(definition, spec=spec)
         check_definition(scope.actor.quotas, definition, tx.now)
@@ -80,12 +81,13 @@ async def create(
         job_id = JobId(tx.new_id())
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:
-            named = tuple((await calendars.lock_shared(tx, spec.calendars)).values())
-            job = Rules(spec).job(job_id, scope.workspace_id, 1, named)
+            found = await calendars.lock_shared(tx, spec.calendars) if spec.calendars else {}
+            job = Rules(spec).job(job_id, scope.workspace_id, 1, tuple(found.values()))
             timer = Timer(first_cursor(definition, tx.now), None, None)
             planned = plan_start(DueJob(job, status, timer), tx.now)
             status, timer = status_after(status, planned.events), planned.timer
-        await check_target(tx, scope.workspace_id, spec.target)
+        if spec.target is not None:
+            await check_target(tx, scope.workspace_id, spec.target)
         await jobs.insert(tx, job_id, definition, status, timer, scope.actor.name)
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)

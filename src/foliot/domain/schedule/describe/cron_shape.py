@@ -21,7 +21,7 @@ HASHED = re.compile(r"H(?:\((?P<first>\d+)-(?P<last>\d+)\))?(?:/(?P<step>\d+))?"
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """What a field may hold."""
+    """The names and range of a field."""
 
     low: int
     high: int
@@ -59,7 +59,7 @@ class DescribedField:
 
     @property
     def is_free(self) -> bool:
-        """Restricts nothing."""
+        """Return whether the field restricts nothing."""
         return self.is_open and self.is_full
 
 

@@ -81,7 +81,7 @@ class ParsedClauses:
         return time(0) in self.times and ("midnight" in words or "12" in words)
 
     def only(self, *names: str) -> None:
-        """Refuses what was said beside these."""
+        """Refuse clauses beside these."""
         for name in self.spans:
             if name not in names:
                 beside = next((other for other in names if other in self.spans), None)

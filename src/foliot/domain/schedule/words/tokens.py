@@ -73,7 +73,7 @@ def hint_for(text: str) -> str:
 
 
 def _is_zone_at(text: str, at: int, timezone: str) -> bool:
-    """The schedule's own zone is always known by name, also one without a slash such as Japan or EST5EDT."""
+    """Return whether a zone name starts here. The schedule's own zone counts, also without a slash, such as Japan."""
     end = at + len(timezone)
     is_whole = (at == 0 or text[at - 1] in AROUND_A_ZONE) and text[end : end + 1] in AROUND_A_ZONE
     return bool(timezone) and is_whole and text[at:end].lower() == timezone.lower()
