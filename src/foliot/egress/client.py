@@ -105,7 +105,7 @@ def refusal(host: str, addresses: Iterable[Address], allowed: Sequence[Network])
     for address in addresses:
         found = closed(address, allowed)
         if found is not None:
-            return f"{found.told(host)}, which may not be called from here. {ALLOW}"
+            return f"{found.describe(host)}, which may not be called from here. {ALLOW}"
     return None
 
 

@@ -132,7 +132,7 @@ class Tx:
         self, first: Callable[..., K], second: Callable[..., T], query: SqlQuery, params: Params | None = None
     ) -> list[tuple[K, T]]:
         """Return the rows of a query with two columns."""
-        cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
+        cursor = await self._run_tuples(query, params)
         read_first, read_second = column_reader(first, 0), column_reader(second, 1)
         return [(read_first(row), read_second(row)) for row in await cursor.fetchall()]
 
@@ -173,10 +173,15 @@ class Tx:
     async def _run(self, query: SqlQuery, params: Params | None) -> psycopg.AsyncCursor[Row]:
         return await self._open(query).execute(query.text, params)
 
+    async def _run_tuples(
+        self, query: SqlQuery, params: Params | None
+    ) -> psycopg.AsyncCursor[tuple[Any, ...]]:
+        return await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
+
     async def _run_as(
         self, kind: Callable[..., T], query: SqlQuery, params: Params | None
     ) -> tuple[psycopg.AsyncCursor[tuple[Any, ...]], Callable[[Sequence[Any]], T]]:
-        cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
+        cursor = await self._run_tuples(query, params)
         result = cursor.pgresult  # `cursor.description` builds an object for each column
         assert result is not None
         return cursor, row_reader(kind, tuple([result.fname(at) for at in range(result.nfields)]))
