@@ -112,7 +112,7 @@ class AlreadyRecordedError(RuntimeError):
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[DueTimer]:
     """Lock due timers that no other tick has locked."""
     params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
-    return [DueTimer._make(row) for row in await tx.fetch_raw(sql.fires.take_due, params)]
+    return list(map(DueTimer._make, await tx.fetch_raw(sql.fires.take_due, params)))
 
 
 def earliest_cursor(taken: Sequence[DueTimer]) -> datetime:
