@@ -562,6 +562,31 @@ async def test_the_editor_removes_what_a_person_deletes_from_json(town: Town) ->
     assert (stored["payload"], "headers" in stored["config"]) == ({}, False)
 
 
+async def test_a_colleague_is_offered_only_what_the_role_allows(town: Town) -> None:
+    for role, may_create in (("viewer", False), ("operator", False), ("editor", True)):
+        session = await signed_in(town, role)
+        for page in ("", "jobs"):
+            answer = await town.http.get(f"/console/{page}", headers=session)
+            assert ("/console/jobs/new" in answer.text) is may_create, (role, page)
+
+
+async def test_an_archived_job_offers_no_edit_and_no_run(town: Town) -> None:
+    made = await town.make(name="old")
+    await town.ask("DELETE", f"/jobs/{made['id']}")
+    page = await town.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(town))
+    assert f"/console/jobs/{made['id']}/edit" not in page.text
+    assert 'class="primary" popovertarget="run-now"' not in page.text
+    assert f"copy={made['id']}" in page.text
+
+
+async def test_the_command_beside_a_list_quotes_the_filter(town: Town) -> None:
+    """A link from a stranger must not turn the command into two."""
+    session = await signed_in(town)
+    for page in ("jobs", "runs"):
+        answer = await town.http.get(f"/console/{page}", params={"q": "a'; id #"}, headers=session)
+        assert f"foliot {page} list -q " + "'a'\"'\"'; id #'" in unescape(answer.text)
+
+
 def _templates() -> dict[str, str]:
     return {each.name: each.read_text("utf-8") for each in TEMPLATES.iterdir() if each.name.endswith(".html")}
 
