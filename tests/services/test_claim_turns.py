@@ -14,7 +14,7 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue import claims
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from tests.services.given import WORKER, enlist
+from tests.services.builders import WORKER, insert_immortal_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ def put(
 
 @pytest.fixture(autouse=True)
 def worker(owner: psycopg.Connection[Any]) -> None:
-    enlist(owner, WORKER)
+    insert_immortal_worker(owner, WORKER)
 
 
 async def claimed(database: Database, permits: int, turns: Turns) -> list[UUID]:

@@ -1,4 +1,7 @@
-"""API keys: create, list, narrow and revoke them. No key can create a stronger key."""
+"""API keys: create, list, narrow and revoke them. No key can create a stronger key.
+
+Why: docs/decisions/701-keys-only-lose-rights.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Log lines and progress of runs: workers deliver them in batches, people read them by page or as a stream."""
+"""Log lines and progress of runs: workers deliver them in batches, people read them by page or as a stream.
+
+Why: docs/decisions/306-outputs-lines-and-artifacts.md
+"""
 
 from __future__ import annotations
 

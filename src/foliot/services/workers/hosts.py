@@ -1,4 +1,7 @@
-"""Hosts and their server instances. A host appears when it registers."""
+"""Hosts and their server instances. A host appears when it registers.
+
+Why: docs/decisions/320-hosts-and-targets.md
+"""
 
 from __future__ import annotations
 

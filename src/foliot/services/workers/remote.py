@@ -2,6 +2,8 @@
 
 Each belongs to the principal whose key registered it; for others it does not exist, and it sees only runs leased to it. Its
 claims and reports pass row-level security like all requests.
+
+Why: docs/decisions/302-lost-answers.md
 """
 
 from __future__ import annotations
