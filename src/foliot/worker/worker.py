@@ -278,7 +278,7 @@ class Worker:
             claimed.planned_for,
             self.logs.writer(attempt.key, claimed.attempt, masks, attempt.is_over),
             attempt.is_ended,
-            self.artifacts.keeper(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
+            self.artifacts.uploader(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
             self.progress.teller(attempt.key, masks),
             self._link.most_artifact_bytes,
         )

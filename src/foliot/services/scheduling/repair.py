@@ -235,8 +235,8 @@ def _should_be(row: TimerRow, context: JobContext, now: datetime) -> Timer:
         return replace(timer, due_at=timer.due_at or now)
     if plan.events:  # its time is over and nobody noticed: the tick makes the move
         return replace(timer, due_at=min(timer.due_at or now, now))
-    is_told = plan.timer.ending is not None or plan.timer.due_at is not None
-    return plan.timer if is_told else replace(plan.timer, ending=timer.ending)
+    has_end_or_time = plan.timer.ending is not None or plan.timer.due_at is not None
+    return plan.timer if has_end_or_time else replace(plan.timer, ending=timer.ending)
 
 
 def _is_misset(row: TimerRow, should: Timer, context: JobContext, now: datetime) -> bool:
@@ -274,17 +274,17 @@ def _said(row: TimerRow) -> dict[str, Any]:
 
 
 async def _rebuild(database: Database, job_ids: Collection[JobId]) -> int:
-    """Specs that cannot be read are written anew from their definitions; where that fails too, the job fails alone."""
+    """Rebuild unreadable specs from their definitions. Mark the job as failed where that fails too. Return the number of specs."""
     if not job_ids:
         return 0
     async with database.tx(Role.ENGINE) as tx:
-        told = await repair.rebuild_specs(tx, sorted(job_ids))
+        rebuilt = await repair.rebuild_specs(tx, sorted(job_ids))
         lost = [
             StatusChange(job_id, JobStatus.FAILED, _UNREADABLE)
-            for job_id, is_whole in told.items()
+            for job_id, is_whole in rebuilt.items()
             if not is_whole
         ]
         await jobs.change_status(tx, lost, ENGINE_ACTOR)
-    for job_id, is_whole in told.items():
+    for job_id, is_whole in rebuilt.items():
         log.error("timer.unreadable", extra={"job": str(job_id), "rebuilt": is_whole})
-    return len(told)
+    return len(rebuilt)
