@@ -50,15 +50,15 @@ async def edit(
     return (await job_edits.edit(driver.database, scope, job_id, wanted)).job
 
 
-async def pause(driver: ServiceDriver, job_id: JobId, **options: Any) -> job_status.Moved:
+async def pause(driver: ServiceDriver, job_id: JobId, **options: Any) -> job_status.StatusMove:
     return await job_status.pause(driver.database, Scope(driver.workspace, BEN), job_id, **options)
 
 
-async def resume(driver: ServiceDriver, job_id: JobId, *, catch_up: bool = False) -> job_status.Moved:
+async def resume(driver: ServiceDriver, job_id: JobId, *, catch_up: bool = False) -> job_status.StatusMove:
     return await job_status.resume(driver.database, Scope(driver.workspace, BEN), job_id, catch_up=catch_up)
 
 
-async def archive(driver: ServiceDriver, job_id: JobId, *, detach: bool = False) -> job_status.Moved:
+async def archive(driver: ServiceDriver, job_id: JobId, *, detach: bool = False) -> job_status.StatusMove:
     return await job_status.archive(driver.database, Scope(driver.workspace, BEN), job_id, detach=detach)
 
 
