@@ -134,10 +134,10 @@ class StreamConnection:
 
     async def _may_listen(self) -> bool:
         headers = self._request.headers
-        door: Authenticator = self._request.app.state.door
+        authenticator: Authenticator = self._request.app.state.authenticator
         presented = headers.get("authorization", "").partition(" ")[2].strip()
         try:
-            found = await door.enter(presented, headers.get("foliot-workspace"))
+            found = await authenticator.enter(presented, headers.get("foliot-workspace"))
         except Unavailable:
             raise
         except FoliotError:  # the workspace is gone

@@ -117,7 +117,7 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(handle.url)
-        self._door = Authenticator(self._db, quotas_of(settings))
+        self._authenticator = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
         bell, cancel_bell = WorkSignal(), WorkSignal()
         self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
@@ -129,7 +129,7 @@ class Node:
             courier=Courier(self._db, self._webhooks.send, self._vault),
             is_scheduling="scheduler" in settings.roles,
             on_hint={
-                Hint.KEYS: self._door.forget,
+                Hint.KEYS: self._authenticator.forget,
                 Hint.READY: bell.ring,
                 Hint.CANCELS: cancel_bell.ring,
             },
@@ -143,7 +143,7 @@ class Node:
                     self._stopping,
                     self._db,
                     self._engine.announce,
-                    door=self._door,
+                    authenticator=self._authenticator,
                     vault=self._vault,
                     rates=RateLimits(auth_failure_rate(settings)),
                     reach=egress_policy_of(settings),
@@ -191,7 +191,7 @@ class Node:
                 finally:
                     await self._engine.stop()
                     self._webhooks.close()
-                    await self._door.close()
+                    await self._authenticator.close()
         if self._broken is not None:
             raise self._broken
 

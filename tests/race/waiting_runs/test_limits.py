@@ -15,7 +15,7 @@ from foliot.domain.schedule import Interval
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.services.workers.limit_steps import claim_permitted
 from foliot.services.workers.limits import list_limits, recount, set_limit
-from foliot.storage.queue import claims
+from foliot.storage.queue import run_queue
 from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Role, Tx
 from foliot.testing.fixtures import TEST
@@ -28,7 +28,9 @@ HOUR = timedelta(hours=1)
 
 async def claim_limited(tx: Tx, harness: WorkspaceHarness, share: int) -> tuple[list[Claimed], int]:
     order = ClaimOrder(harness.worker, "default", ["python"], share)
-    return await claim_permitted(tx, harness.worker, await claims.lock_ready(tx, order, [harness.workspace]))
+    return await claim_permitted(
+        tx, harness.worker, await run_queue.lock_ready(tx, order, [harness.workspace])
+    )
 
 
 async def fill(harness: WorkspaceHarness, runs: int, **spec: Any) -> None:

@@ -219,9 +219,9 @@ def _outcome(given: wire.ReportItem) -> Outcome:
 
 async def _still_counts(request: Request, caller: Caller) -> bool:
     """Return whether the key is still valid after the wait."""
-    door: Authenticator = request.app.state.door
+    authenticator: Authenticator = request.app.state.authenticator
     presented = request.headers.get("authorization", "").partition(" ")[2].strip()
-    found = await door.enter(presented, None)
+    found = await authenticator.enter(presented, None)
     return (
         found is not None
         and found.holder.may(Permission.WORKER)
