@@ -97,7 +97,7 @@ async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting(
 async def test_only_the_last_word_of_a_second_is_sent() -> None:
     line = Line()
     meter = ProgressBuffer(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))
-    tell = meter.teller(KEY)
+    tell = meter.writer(KEY)
     assert await meter.step() > timedelta(seconds=5)
     for done in range(1000):
         tell(done, 1000, "rows")

@@ -289,7 +289,7 @@ class Worker:
             self.logs.writer(attempt.key, claimed.attempt, masks, attempt.is_over),
             attempt.is_ended,
             self.artifacts.uploader(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
-            self.progress.teller(attempt.key, masks, attempt.is_over),
+            self.progress.writer(attempt.key, masks, attempt.is_over),
             self._link.most_artifact_bytes,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
