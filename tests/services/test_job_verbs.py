@@ -257,7 +257,7 @@ async def test_an_edit_that_ends_a_job_expires_it(driver: ServiceDriver) -> None
     assert (driver.status(), driver.timer("next_at")) == ("expired", (None,))
 
 
-async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(driver: ServiceDriver) -> None:
+async def test_an_edit_beside_a_manual_run_does_not_move_a_chain(driver: ServiceDriver) -> None:
     chain = Interval(10 * MINUTE, mode=IntervalMode.FIXED_DELAY)
     job_id = await driver.job(chain)
     before = driver.timer("due_at", "next_at")

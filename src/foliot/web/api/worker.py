@@ -91,8 +91,8 @@ async def write_log(log: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
 @max_body_size(wire.MOST_CONTENT + LARGEST)
 async def keep_artifact(artifact: wire.ArtifactIn, caller: Works, db: Db, request: Request) -> None:
     """Store a file of a running run. Refused if another worker holds the run."""
-    most, room = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
-    await remote.keep(db, speaker_from(caller), artifact_from(artifact), most_bytes=most, room=room)
+    most, quota = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
+    await remote.keep(db, speaker_from(caller), artifact_from(artifact), most_bytes=most, default_quota=quota)
 
 
 @routes.post("/worker/report", responses=WITH_BODY)
