@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
-from tests.stories.serving import Serving
+from tests.stories.server_process import ServerProcess
 from tests.web.test_bad_bodies import LARGE, ODD, RAW
 
 Bad = tuple[str, str, bytes | None, dict[str, str]]
@@ -59,7 +59,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="foliot-bench-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL may run as another user
-        serving = Serving(Path(folder).resolve() / "data")
+        serving = ServerProcess(Path(folder).resolve() / "data")
         try:
             url = serving.wait_for_url()
             key = (Path(folder) / "data" / "admin.key").read_text().strip()

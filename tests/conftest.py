@@ -22,7 +22,7 @@ from tests.examples import examples
 from tests.fork_server import end_server
 from tests.temporary import temporary_folder
 
-LONGEST = ("test_simulation.py", "test_described.py")
+LONGEST = ("test_simulation.py", "test_openapi_walk.py")
 # In CI the examples are the same each time: a discovery that has nothing to do with a change does not stop it.
 settings.register_profile("foliot", examples(), derandomize="CI" in os.environ)
 settings.load_profile("foliot")
@@ -107,7 +107,7 @@ async def database(login_url: str, clock: ManualClock) -> AsyncIterator[Database
 
 
 @pytest.fixture
-async def two_hands(owner_url: str) -> AsyncIterator[tuple[AsyncConnection[Any], AsyncConnection[Any]]]:
+async def two_connections(owner_url: str) -> AsyncIterator[tuple[AsyncConnection[Any], AsyncConnection[Any]]]:
     """Two connections that begin a transaction with their first statement: what a race needs."""
     async with (
         await AsyncConnection.connect(owner_url) as left,

@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+import typer.main
+
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = (
     "rich.table",
@@ -208,6 +210,9 @@ def main(address: str) -> None:
 def _import_foliot() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    # Made once for all commands: to make the tree of commands costs more than most of them do.
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(importlib.import_module("foliot.cli.main").app)
     gc.collect()
     gc.freeze()  # what the children share is not touched by their collections
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from bullmq import Worker
 
-from tests.bridges import chores
+from tests.bridges import engine_functions
 
 
 async def process(job: Any, token: str) -> Any:
     assert job.name == "work"
-    return await asyncio.to_thread(chores.work, **job.data)
+    return await asyncio.to_thread(engine_functions.work, **job.data)
 
 
 async def main(url: str, queue: str) -> None:

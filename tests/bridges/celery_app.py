@@ -7,12 +7,12 @@ from typing import Any
 
 from celery import Celery
 
-from tests.bridges import chores
+from tests.bridges import engine_functions
 from tests.bridges.engines import celery_broker
 
 app = Celery("tests", broker=celery_broker(os.environ["BROKER"]), backend=os.environ["BROKER"])
 
 
-@app.task(name="chores.work", ignore_result=True)  # type: ignore[untyped-decorator]  # a hand-over asks for the result all the same
+@app.task(name="engine_functions.work", ignore_result=True)  # type: ignore[untyped-decorator]  # a hand-over asks for the result all the same
 def work(**given: Any) -> Any:
-    return chores.work(**given)
+    return engine_functions.work(**given)

@@ -23,7 +23,7 @@ STOPS_WITHIN = 10  # seconds
 
 
 @dataclass(frozen=True)
-class Kind:
+class QueueEngine:
     """A type of job, and how a worker of its engine is started."""
 
     type: str
@@ -52,14 +52,18 @@ class Kind:
                     process.wait()
 
 
-CELERY = Kind(
+CELERY = QueueEngine(
     "celery",
-    {"task": "chores.work"},
+    {"task": "engine_functions.work"},
     ("celery", "-A", "tests.bridges.celery_app", "worker", "-Q", "{queue}", "--concurrency", "2", "--without-gossip",
      "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"),
 )  # fmt: skip
-RQ = Kind("rq", {"function": "tests.bridges.chores.work"}, ("rq.cli", "worker", "--url", "{url}", "{queue}"))
-BULLMQ = Kind("bullmq", {"name": "work"}, ("tests.bridges.bullmq_worker", "{url}", "{queue}"))
+RQ = QueueEngine(
+    "rq",
+    {"function": "tests.bridges.engine_functions.work"},
+    ("rq.cli", "worker", "--url", "{url}", "{queue}"),
+)
+BULLMQ = QueueEngine("bullmq", {"name": "work"}, ("tests.bridges.bullmq_worker", "{url}", "{queue}"))
 KINDS = (CELERY, RQ, BULLMQ)
 
 

@@ -32,9 +32,9 @@ from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST
 from foliot.worker import worker
-from tests.bridges.engines import KINDS, ROOT, RQ, Kind, free_port, valkey
-from tests.bridges.station import station
-from tests.waiting import until
+from tests.bridges.engines import KINDS, ROOT, RQ, QueueEngine, free_port, valkey
+from tests.bridges.in_process_worker import station
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 AT_ONCE = Retry(max=3, strategy=Backoff.FIXED, base=timedelta(0))
@@ -55,9 +55,9 @@ def broker(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.type)
-def kind(request: pytest.FixtureRequest, broker: str, folder: Path) -> Iterator[Kind]:
+def kind(request: pytest.FixtureRequest, broker: str, folder: Path) -> Iterator[QueueEngine]:
     """With a worker of that engine at work."""
-    found: Kind = request.param
+    found: QueueEngine = request.param
     with found.worker(broker, folder / f"{found.type}.log"):
         yield found
 
@@ -81,7 +81,7 @@ class Bench:
 
     database: Database
     workspace: WorkspaceId
-    kind: Kind
+    kind: QueueEngine
     folder: Path
     owner: psycopg.Connection[Any]
 
@@ -112,17 +112,17 @@ class Bench:
         ]
 
     async def ended(self, run_id: RunId, within: float = 30.0) -> RunRecord:
-        await until(lambda: self._status(run_id) is not None, within)
+        await wait_until(lambda: self._status(run_id) is not None, within)
         return await self.run(run_id)
 
     async def says(self, run_id: RunId, words: str) -> bool:
         return any(words in line for line in await self.lines(run_id))
 
     async def attempted(self, times: int, within: float = 30.0) -> None:
-        await until(lambda: self._attempts() >= times, within)
+        await wait_until(lambda: self._attempts() >= times, within)
 
     async def handed_over(self) -> str:
-        await until(lambda: self._lease() is not None)
+        await wait_until(lambda: self._lease() is not None)
         return str(self._lease())
 
     def _status(self, run_id: RunId) -> Any:
@@ -140,11 +140,11 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(live: Database, kind: Kind, tmp_path: Path, owner: psycopg.Connection[Any]) -> Bench:
+async def bench(live: Database, kind: QueueEngine, tmp_path: Path, owner: psycopg.Connection[Any]) -> Bench:
     return await _bench(live, kind, tmp_path, owner)
 
 
-async def _bench(live: Database, kind: Kind, tmp_path: Path, owner: psycopg.Connection[Any]) -> Bench:
+async def _bench(live: Database, kind: QueueEngine, tmp_path: Path, owner: psycopg.Connection[Any]) -> Bench:
     await first_start(live, tzdata_version="2026a")
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
@@ -177,7 +177,7 @@ async def test_what_the_operator_does_not_allow_is_not_handed_over_and_is_not_tr
         assert run.error is not None
         assert (run.status, run.error.code, run.attempt_count) == (RunStatus.FAILED, "handover_refused", 1)
         assert named in run.error.message
-    bridge_policy = BridgePolicy(("jobs-{workspace}",), ("tests.bridges.**", "chores.*", "work"))
+    bridge_policy = BridgePolicy(("jobs-{workspace}",), ("tests.bridges.**", "engine_functions.*", "work"))
     async with station(
         bench.database, bench.kind.type, bench.kind.means(broker), bridge_policy=bridge_policy
     ):
@@ -207,7 +207,7 @@ async def test_a_bridge_killed_between_push_and_note_is_followed_by_one_that_fin
 ) -> None:
     run_id = await bench.start(gate=str(bench.gate), value=3)
     killed = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.bridges.dying", login_url, broker, bench.kind.type, cwd=ROOT
+        sys.executable, "-m", "tests.bridges.killed_bridge", login_url, broker, bench.kind.type, cwd=ROOT
     )
     assert await asyncio.wait_for(killed.wait(), 30) == -signal.SIGKILL
     await _swept(bench)
@@ -226,7 +226,7 @@ async def test_a_bridge_that_leaves_hands_back_its_runs_and_the_next_one_waits_f
     async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
         run_id = await bench.start(gate=str(bench.gate), value=4)
         await bench.handed_over()
-        await until(lambda: bench.begun() == 1)
+        await wait_until(lambda: bench.begun() == 1)
     assert (await bench.run(run_id)).status is RunStatus.READY
     bench.gate.touch()
     async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
@@ -242,9 +242,9 @@ async def test_a_cancelled_run_is_revoked_and_what_waits_in_the_queue_is_not_beg
         busy = [
             await bench.start(gate=str(bench.gate)) for _ in range(2)
         ]  # all that their worker does at once
-        await until(lambda: bench.begun() >= (1 if bench.kind.type == "rq" else 2))
+        await wait_until(lambda: bench.begun() >= (1 if bench.kind.type == "rq" else 2))
         run_id = await bench.start(value=5)
-        await until(lambda: len(here.worker.working_on()) == 3)
+        await wait_until(lambda: len(here.worker.working_on()) == 3)
         await _noted(broker, run_id)
         await cancel_run(bench.database, Scope(bench.workspace, TEST), run_id)
         await here.beat()
@@ -266,7 +266,7 @@ async def test_a_run_that_outlives_its_timeout_is_stopped_in_the_engine_and_the_
     async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
         run_id = await bench.start(gate=str(bench.gate), value=7, ends=2 * SECOND)
         await bench.attempted(1)
-        await until(lambda: bench.begun() == 2)
+        await wait_until(lambda: bench.begun() == 2)
         bench.gate.touch()
         run = await bench.ended(run_id)
     assert [each.status for each in run.attempts or ()] == ["timed_out", "succeeded"]
@@ -275,7 +275,7 @@ async def test_a_run_that_outlives_its_timeout_is_stopped_in_the_engine_and_the_
 
 @pytest.mark.parametrize("engine", KINDS, ids=lambda kind: kind.type)
 async def test_a_broker_that_is_away_fails_pushes_with_since_when_and_loses_nothing_that_was_pushed(
-    engine: Kind, live: Database, tmp_path: Path, owner: psycopg.Connection[Any]
+    engine: QueueEngine, live: Database, tmp_path: Path, owner: psycopg.Connection[Any]
 ) -> None:
     bench = await _bench(live, engine, tmp_path, owner)
     server = valkey(tmp_path / "valkey", free_port())
@@ -343,4 +343,4 @@ async def _swept(bench: Bench) -> None:
 
 async def _noted(broker: str, run_id: RunId) -> None:
     with Redis.from_url(broker) as redis:
-        await until(lambda: b"pushed" in (redis.get(f"foliot:{run_id}:1") or b""))
+        await wait_until(lambda: b"pushed" in (redis.get(f"foliot:{run_id}:1") or b""))

@@ -27,10 +27,10 @@ from foliot.clock import SystemClock
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from foliot.handlers.supervisor import descendants
-from tests.stories.serving import InstalledServing, Serving, wait_until
-from tests.stories.stage import FAST, Stage
+from tests.stories.installation import FAST, Installation
+from tests.stories.server_process import InstalledServerProcess, ServerProcess, wait_until
 
-ERRANDS = Path(__file__).parents[1] / "stories" / "errands.py"
+ERRANDS = Path(__file__).parents[1] / "stories" / "job_functions.py"
 NODES = 2
 WITNESS = "echo done $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {sink}"
 
@@ -38,21 +38,21 @@ WITNESS = "echo done $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {sink}"
 class Town:
     """The nodes, and what can happen to them."""
 
-    def __init__(self, stage: Stage, chance: random.Random) -> None:
-        self.stage = stage
+    def __init__(self, installation: Installation, chance: random.Random) -> None:
+        self.installation = installation
         self.chance = chance
-        self.nodes: list[Serving] = []
+        self.nodes: list[ServerProcess] = []
         self.happened: Counter[str] = Counter()
 
-    def start(self) -> Serving:
+    def start(self) -> ServerProcess:
         number = len(self.nodes)
-        given = {"FOLIOT_DATABASE_URL": self.stage.url, "FOLIOT_ALLOW_COMMANDS": "yes", **FAST}
-        node = InstalledServing(self.stage.folder / f"node{number % NODES}-{number}", **given)
+        given = {"FOLIOT_DATABASE_URL": self.installation.url, "FOLIOT_ALLOW_COMMANDS": "yes", **FAST}
+        node = InstalledServerProcess(self.installation.folder / f"node{number % NODES}-{number}", **given)
         self.nodes.append(node)
         return node
 
     @property
-    def alive(self) -> list[Serving]:
+    def alive(self) -> list[ServerProcess]:
         return [node for node in self.nodes if node.process.poll() is None]
 
     def fault(self) -> None:
@@ -104,11 +104,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="by chance")
     asked = parser.parse_args(argv)
     print(f"Chaos for {asked.minutes:g} min, seed {asked.seed}.", flush=True)
-    with staged() as stage:
-        town = Town(stage, random.Random(asked.seed))
+    with staged() as installation:
+        town = Town(installation, random.Random(asked.seed))
         try:
             runs = upset(town, asked.minutes * 60)
-            check(stage)
+            check(installation)
         finally:
             for node in town.nodes:
                 node.end()
@@ -118,12 +118,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def upset(town: Town, seconds: float) -> dict[str | None, int]:
-    stage, first = town.stage, town.start()
+    installation, first = town.installation, town.start()
     url = first.wait_for_url()
-    stage.open_gate()
-    key = next(stage.folder.glob("*/admin.key")).read_text().strip()
+    installation.open_gate()
+    key = next(installation.folder.glob("*/admin.key")).read_text().strip()
     with Client(url, key) as client:
-        for job in jobs(stage):
+        for job in jobs(installation):
             client.jobs.create(job)
     town.start()
     until = time.monotonic() + seconds
@@ -135,52 +135,52 @@ def upset(town: Town, seconds: float) -> dict[str | None, int]:
         for each in client.jobs.each():
             client.jobs.patch(each.id, {"end_at": end_at})
     not_over = "SELECT FROM foliot.jobs WHERE status = 'active'"
-    wait_until(lambda: not stage.rows(not_over), "the end of all jobs")
+    wait_until(lambda: not installation.rows(not_over), "the end of all jobs")
     open_runs = "SELECT count(*) FROM foliot.runs WHERE status IS NULL"
-    wait_until(lambda: stage.rows(open_runs) == [(0,)], "the end of all runs", within=120)
+    wait_until(lambda: installation.rows(open_runs) == [(0,)], "the end of all runs", within=120)
     for node in town.alive:
         node.stop()
-    return dict(stage.statuses())
+    return dict(installation.statuses())
 
 
-def jobs(stage: Stage) -> Iterator[dict[str, Any]]:
+def jobs(installation: Installation) -> Iterator[dict[str, Any]]:
     common = {
         "overlap": "concurrent",
-        "payload": stage.given,
+        "payload": installation.given,
         "retry": {"max": 50, "strategy": "fixed", "base": "1s", "past_next": True},
     }
     calls = [*["quickly"] * 10, *["gated"] * 5]
     for number, call in enumerate(calls):
-        work = {"type": "python", "config": {"call": f"errands:{call}"}}
+        work = {"type": "python", "config": {"call": f"job_functions:{call}"}}
         yield {"name": f"{call} {number}", "schedule": {"kind": "interval", "every": "1s"}, **common, **work}
     for number in range(5):
-        argv = ["sh", "-c", WITNESS.format(**stage.given) + "; setsid sleep 30 & sleep 0.2"]
+        argv = ["sh", "-c", WITNESS.format(**installation.given) + "; setsid sleep 30 & sleep 0.2"]
         work = {"type": "command", "config": {"argv": argv}}
         yield {"name": f"command {number}", "schedule": {"kind": "interval", "every": "1s"}, **common, **work}
 
 
-def check(stage: Stage) -> None:
-    stage.check_every_second_has_its_record()
-    stage.check_every_success_was_witnessed()
-    assert stage.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
-    wrong = stage.rows(
+def check(installation: Installation) -> None:
+    installation.check_every_second_has_its_record()
+    installation.check_every_success_was_witnessed()
+    assert installation.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
+    wrong = installation.rows(
         "SELECT status, error, count(*) FROM foliot.runs WHERE status NOT IN ('succeeded', 'skipped') GROUP BY 1, 2"
     )
     assert {status for status, _, _ in wrong} <= {"interrupted"}, wrong  # three workers lost under one run
 
 
 @contextmanager
-def staged() -> Iterator[Stage]:
+def staged() -> Iterator[Installation]:
     with tempfile.TemporaryDirectory(prefix="foliot-chaos-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         folder.chmod(0o711)  # PostgreSQL may run as another user
         shutil.copy(ERRANDS, folder)
         config = EmbeddedConfig(folder / "theirs")
-        stage = Stage(folder, config, start_postgres(config))
+        installation = Installation(folder, config, start_postgres(config))
         try:
-            yield stage
+            yield installation
         finally:
-            stage.server.stop()
+            installation.server.stop()
 
 
 def _is_worker(pid: int) -> bool:

@@ -15,12 +15,12 @@ from foliot.clock import SystemClock
 from foliot.testing.clock import ManualClock
 from tests.cli.test_commands import PATIENCE
 from tests.fork_server import environ_without_foliot, run_foliot
-from tests.sdk.conftest import Served
-from tests.sdk.conftest import served as served  # noqa: PLC0414  # a fixture, handed on
+from tests.sdk.conftest import ApiServer
+from tests.sdk.conftest import api_server as api_server  # noqa: PLC0414  # a fixture, handed on
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     code: int
     out: str
     err: str
@@ -30,7 +30,7 @@ class Said:
         return json.loads(self.out)
 
 
-Ask = Callable[..., Awaitable[Said]]
+RunCommand = Callable[..., Awaitable[CommandResult]]
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def ask(served: Served, tmp_path: Path) -> Ask:
+async def run_command(api_server: ApiServer, tmp_path: Path) -> RunCommand:
     """`await ask("jobs", "list")`: the real command against the served API; without a terminal it prints JSON."""
 
-    async def asked(*args: str, **environ: str) -> Said:
-        known = {"FOLIOT_API_URL": served.url, "FOLIOT_API_KEY": served.key, "TZ": "UTC"}
+    async def asked(*args: str, **environ: str) -> CommandResult:
+        known = {"FOLIOT_API_URL": api_server.url, "FOLIOT_API_KEY": api_server.key, "TZ": "UTC"}
         env = environ_without_foliot() | known | environ
         done = await asyncio.to_thread(run_foliot, *args, cwd=tmp_path, env=env, timeout=PATIENCE)
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     return asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.conftest import Ask
+from tests.cli.conftest import RunCommand
 from tests.cli.test_commands import PATIENCE
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(PATIENCE)
 HELLO = ("jobs", "create", "--name", "hello", "--python", "work:hello")
 
 
-async def test_a_job_is_made_by_each_of_the_four_ways_to_say_when(ask: Ask) -> None:
+async def test_a_job_is_made_by_each_of_the_four_ways_to_say_when(run_command: RunCommand) -> None:
     ways = (
         ("--schedule", "*/30 * * * *"),
         ("--every", "30s"),
@@ -20,43 +20,49 @@ async def test_a_job_is_made_by_each_of_the_four_ways_to_say_when(ask: Ask) -> N
         ("--when", "every weekday at 9am"),
     )
     made = [
-        (await ask("jobs", "create", "--name", f"job {place}", "--http", "https://example.test/", *way)).json
+        (
+            await run_command(
+                "jobs", "create", "--name", f"job {place}", "--http", "https://example.test/", *way
+            )
+        ).json
         for place, way in enumerate(ways)
     ]
     assert [job["schedule"]["kind"] for job in made] == ["cron", "interval", "once", "cron"]
     assert made[2]["schedule"]["at"] == "2099-02-13T01:00:00Z"
     assert made[3]["schedule"]["expr"] == "0 9 * * 1-5"
-    listed = (await ask("jobs", "list")).json
+    listed = (await run_command("jobs", "list")).json
     assert sorted(job["name"] for job in listed["items"]) == ["job 0", "job 1", "job 2", "job 3"]
     assert listed["next_cursor"] is None
 
 
-async def test_the_name_may_stand_first_and_is_said_once(ask: Ask) -> None:
+async def test_the_name_may_stand_first_and_is_said_once(run_command: RunCommand) -> None:
     flags = ("--python", "work:hello", "--every", "30s")
-    assert (await ask("jobs", "create", "ping", *flags)).json["name"] == "ping"
-    assert (await ask("jobs", "create", "pong", "--name", "pong", *flags)).json["name"] == "pong"
-    both = await ask("jobs", "create", "ping", "--name", "pong", *flags)
+    assert (await run_command("jobs", "create", "ping", *flags)).json["name"] == "ping"
+    assert (await run_command("jobs", "create", "pong", "--name", "pong", *flags)).json["name"] == "pong"
+    both = await run_command("jobs", "create", "ping", "--name", "pong", *flags)
     assert both.code == 2
     assert 'Two different names: "ping" and "pong".' in both.err
-    neither = await ask("jobs", "create", *flags)
+    neither = await run_command("jobs", "create", *flags)
     assert neither.code == 2
     assert "The name is missing." in neither.err
 
 
 @pytest.mark.parametrize("flags", [(), ("--every", "5m", "--when", "every day at 9am")])
-async def test_exactly_one_schedule_is_asked_for(ask: Ask, flags: tuple[str, ...]) -> None:
-    done = await ask(*HELLO, *flags)
+async def test_exactly_one_schedule_is_asked_for(run_command: RunCommand, flags: tuple[str, ...]) -> None:
+    done = await run_command(*HELLO, *flags)
     assert done.code == 2
     assert "exactly one of --schedule CRON, --every 30s, --at TIME, --when WORDS or --manual" in done.err
 
 
-async def test_the_list_has_the_shape_that_people_know(ask: Ask) -> None:
-    await ask(*HELLO, "--every", "3h")  # far off, however slow the machine
-    await ask(
+async def test_the_list_has_the_shape_that_people_know(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--every", "3h")  # far off, however slow the machine
+    await run_command(
         "jobs", "create", "--name", "Deploy Watch", "--python", "work:watch", "--schedule", "0 9 * * 1-5"
     )
-    await ask("jobs", "pause", "Deploy Watch", "--reason", "too loud")
-    listed = await ask("jobs", "list", "--sort", "name", "-o", "table")  # both were made at one instant
+    await run_command("jobs", "pause", "Deploy Watch", "--reason", "too loud")
+    listed = await run_command(
+        "jobs", "list", "--sort", "name", "-o", "table"
+    )  # both were made at one instant
     heading, paused, active = listed.out.splitlines()
     assert heading == "Jobs (1 active, 1 paused):"
     assert paused.split()[:9] == ["‖", "Deploy", "Watch", "python", "0", "9", "*", "*", "1-5"]
@@ -65,84 +71,90 @@ async def test_the_list_has_the_shape_that_people_know(ask: Ask) -> None:
     assert "Next: in " in active
 
 
-async def test_a_job_answers_to_its_id_its_beginning_and_its_name(ask: Ask) -> None:
-    job_id = (await ask(*HELLO, "--every", "30s")).json["id"]
+async def test_a_job_answers_to_its_id_its_beginning_and_its_name(run_command: RunCommand) -> None:
+    job_id = (await run_command(*HELLO, "--every", "30s")).json["id"]
     for called in (job_id, job_id[:14], "hello"):
-        assert (await ask("jobs", "show", called)).json["id"] == job_id
+        assert (await run_command("jobs", "show", called)).json["id"] == job_id
 
 
-async def test_a_name_that_several_have_lists_them_and_one_that_nobody_has_is_not_found(ask: Ask) -> None:
-    ids = [(await ask(*HELLO, "--every", "30s")).json["id"] for _ in range(2)]
-    several = await ask("jobs", "show", "hello")
+async def test_a_name_that_several_have_lists_them_and_one_that_nobody_has_is_not_found(
+    run_command: RunCommand,
+) -> None:
+    ids = [(await run_command(*HELLO, "--every", "30s")).json["id"] for _ in range(2)]
+    several = await run_command("jobs", "show", "hello")
     assert several.code == 2
     assert all(job_id in several.err for job_id in ids)
-    nobody = await ask("jobs", "show", "hell")
+    nobody = await run_command("jobs", "show", "hell")
     assert nobody.code == 3
     assert 'Job not found: "hell".' in nobody.err
     assert 'Did you mean "hello"' in nobody.err
 
 
-async def test_a_dry_run_shows_the_sentence_and_the_times_and_makes_nothing(ask: Ask) -> None:
-    done = await ask(
+async def test_a_dry_run_shows_the_sentence_and_the_times_and_makes_nothing(run_command: RunCommand) -> None:
+    done = await run_command(
         *HELLO, "--when", "every weekday at 9am", "--tz", "Europe/Paris", "--dry-run", "-o", "table"
     )
     assert done.code == 0
     assert done.out.startswith("Would create hello: Every weekday at 09:00, Europe/Paris.")
     assert done.out.count("09:00 CE") == 5
-    assert (await ask("jobs", "list")).json["items"] == []
+    assert (await run_command("jobs", "list")).json["items"] == []
 
 
-async def test_pause_resume_run_history_and_delete(ask: Ask) -> None:
-    await ask(*HELLO, "--schedule", "0 9 * * *")
-    paused = (await ask("jobs", "pause", "hello", "--until", "2h")).json
+async def test_pause_resume_run_history_and_delete(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--schedule", "0 9 * * *")
+    paused = (await run_command("jobs", "pause", "hello", "--until", "2h")).json
     assert (paused["status"], paused["next_run_at"]) == ("paused", None)
-    assert (await ask("jobs", "resume", "hello")).json["status"] == "active"
-    run = (await ask("jobs", "run", "hello", "--input", '{"full": true}')).json
+    assert (await run_command("jobs", "resume", "hello")).json["status"] == "active"
+    run = (await run_command("jobs", "run", "hello", "--input", '{"full": true}')).json
     assert (run["trigger"], run["status"], run["number"]) == ("manual", "ready", 1)
-    assert (await ask("jobs", "history", "hello")).json["items"][0]["id"] == run["id"]
-    assert (await ask("runs", "show", "hello#1")).json["id"] == run["id"]
-    assert (await ask("runs", "show", "hello#2")).code == 3
-    assert (await ask("runs", "cancel", "hello#1", "--reason", "a test")).json["status"] == "cancelled"
-    why = (await ask("why", "hello#1", "-o", "table")).out
+    assert (await run_command("jobs", "history", "hello")).json["items"][0]["id"] == run["id"]
+    assert (await run_command("runs", "show", "hello#1")).json["id"] == run["id"]
+    assert (await run_command("runs", "show", "hello#2")).code == 3
+    assert (await run_command("runs", "cancel", "hello#1", "--reason", "a test")).json[
+        "status"
+    ] == "cancelled"
+    why = (await run_command("why", "hello#1", "-o", "table")).out
     assert "cancelled" in why
-    refused = await ask("jobs", "delete", "hello")
+    refused = await run_command("jobs", "delete", "hello")
     assert refused.code == 2
     assert "--yes" in refused.err
-    assert (await ask("jobs", "delete", "hello", "--yes")).code == 0
-    assert (await ask("jobs", "list")).json["items"] == []
+    assert (await run_command("jobs", "delete", "hello", "--yes")).code == 0
+    assert (await run_command("jobs", "list")).json["items"] == []
 
 
-async def test_an_edit_is_a_revision_and_can_be_taken_back(ask: Ask) -> None:
-    await ask(*HELLO, "--every", "30s")
-    changed = await ask("jobs", "edit", "hello", "--timeout", "1m", "--note", "shorter", "-o", "table")
+async def test_an_edit_is_a_revision_and_can_be_taken_back(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--every", "30s")
+    changed = await run_command(
+        "jobs", "edit", "hello", "--timeout", "1m", "--note", "shorter", "-o", "table"
+    )
     assert changed.out.splitlines()[1].split() == ["/timeout", "10m", "->", "1m"]
-    revisions = (await ask("jobs", "revisions", "hello")).json["items"]
+    revisions = (await run_command("jobs", "revisions", "hello")).json["items"]
     assert [(each["revision"], each["note"]) for each in revisions] == [(2, "shorter"), (1, None)]
-    tried = await ask("jobs", "revert", "hello", "1", "--dry-run", "-o", "table")
+    tried = await run_command("jobs", "revert", "hello", "1", "--dry-run", "-o", "table")
     assert "Nothing was done." in tried.out
-    assert (await ask("jobs", "revert", "hello", "1", "--yes")).json["timeout"] == "10m"
+    assert (await run_command("jobs", "revert", "hello", "1", "--yes")).json["timeout"] == "10m"
 
 
-async def test_next_agenda_why_status_and_whoami_answer(ask: Ask) -> None:
-    await ask(*HELLO, "--when", "every day at 09:00", "--tz", "Asia/Tokyo")
-    times = (await ask("jobs", "next", "hello", "-n", "2", "-o", "table")).out.splitlines()
+async def test_next_agenda_why_status_and_whoami_answer(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--when", "every day at 09:00", "--tz", "Asia/Tokyo")
+    times = (await run_command("jobs", "next", "hello", "-n", "2", "-o", "table")).out.splitlines()
     assert len(times) == 3
     assert "09:00 JST" in times[1]
-    assert "hello" in (await ask("agenda", "--until", "2d", "-o", "table")).out
-    assert "hello" in (await ask("agenda")).json["items"][0]["job_name"]
-    assert (await ask("jobs", "why", "hello", "09:00")).json["verdict"] == "not_created"
-    assert "1 active" in (await ask("jobs", "status", "-o", "table")).out
-    assert "system administrator" in (await ask("whoami", "-o", "table")).out
+    assert "hello" in (await run_command("agenda", "--until", "2d", "-o", "table")).out
+    assert "hello" in (await run_command("agenda")).json["items"][0]["job_name"]
+    assert (await run_command("jobs", "why", "hello", "09:00")).json["verdict"] == "not_created"
+    assert "1 active" in (await run_command("jobs", "status", "-o", "table")).out
+    assert "system administrator" in (await run_command("whoami", "-o", "table")).out
 
 
-async def test_each_kind_of_refusal_has_its_exit_code_and_no_traceback(ask: Ask) -> None:
-    await ask(*HELLO, "--every", "30s")
+async def test_each_kind_of_refusal_has_its_exit_code_and_no_traceback(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--every", "30s")
     cases = {
-        2: await ask("jobs", "create", "--name", "x", "--python", "a:b", "--when", "every blue moon"),
-        3: await ask("runs", "show", "01920000-0000-7000-8000-000000000000"),
-        4: await ask("jobs", "resume", "hello"),
-        6: await ask("jobs", "list", FOLIOT_API_URL="http://127.0.0.1:9"),
-        7: await ask("jobs", "list", FOLIOT_API_KEY="fol_nobody"),
+        2: await run_command("jobs", "create", "--name", "x", "--python", "a:b", "--when", "every blue moon"),
+        3: await run_command("runs", "show", "01920000-0000-7000-8000-000000000000"),
+        4: await run_command("jobs", "resume", "hello"),
+        6: await run_command("jobs", "list", FOLIOT_API_URL="http://127.0.0.1:9"),
+        7: await run_command("jobs", "list", FOLIOT_API_KEY="fol_nobody"),
     }
     assert {wanted: said.code for wanted, said in cases.items()} == {code: code for code in cases}
     for said in cases.values():

@@ -9,10 +9,10 @@ import pytest
 from docs.api_examples import BODIES, CALENDAR, QUERIES
 from docs.api_reference import description, operations
 from foliot.domain.access import MemberRole
-from tests.web.conftest import Town, town
-from tests.web.leaving import leave
+from tests.web.artifact_files import store_artifact
+from tests.web.conftest import ApiHarness, api
 
-__all__ = ["town"]  # the fixture of the rooms next door
+__all__ = ["api"]  # a fixture of the tests of the web
 pytestmark = pytest.mark.anyio
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
@@ -27,90 +27,90 @@ def test_every_operation_with_a_body_has_an_example_and_no_example_is_left_over(
     assert set(QUERIES) <= set(OPERATIONS)
 
 
-async def test_every_example_of_the_reference_is_taken(town: Town) -> None:
+async def test_every_example_of_the_reference_is_taken(api: ApiHarness) -> None:
     refused = {}
     works = frozenset({"worker"})
-    town.keys["acme", "worker"] = await town.enrol("acme", MemberRole.VIEWER, scopes=works)
+    api.keys["acme", "worker"] = await api.create_key("acme", MemberRole.VIEWER, scopes=works)
     for name in sorted(set(OPERATIONS) - ENDLESS):
         method, path, _ = OPERATIONS[name]
-        found = await objects(town, name, path + str(BODIES.get(name, "")))
+        found = await objects(api, name, path + str(BODIES.get(name, "")))
         for known, value in found.items():
             path = path.replace(f"{{{known}}}", value)  # the same path, filled in
         query = f"?{QUERIES[name]}" if name in QUERIES else ""
         sent = {"json": filled(BODIES[name], found)} if name in BODIES else {}
-        answer = await ask(town, method, f"{path.removeprefix('/api/v1')}{query}", **sent)
+        answer = await ask(api, method, f"{path.removeprefix('/api/v1')}{query}", **sent)
         if answer.status_code >= 400:
             refused[name] = answer.text
     assert refused == {}
 
 
-async def ask(town: Town, method: str, path: str, **more: Any) -> Any:
+async def ask(api: ApiHarness, method: str, path: str, **more: Any) -> Any:
     if path.startswith("/worker/"):
-        return await town.ask(method, path, role="worker", **more)
-    return await town.ask(method, path, who="system", headers={"Foliot-Workspace": "acme"}, **more)
+        return await api.request(method, path, role="worker", **more)
+    return await api.request(method, path, who="system", headers={"Foliot-Workspace": "acme"}, **more)
 
 
-async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
+async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
     """What the example speaks of, made for it alone."""
     found: dict[str, str] = {}
     if "job_id" in wanted or "run_id" in wanted or name == "act_on_many":
         tags = ["billing"] if name == "act_on_many" else []
-        found["job_id"] = (await town.make(name=name, tags=tags))["id"]
+        found["job_id"] = (await api.make(name=name, tags=tags))["id"]
     if name == "revert_job":
-        await ask(town, "PATCH", f"/jobs/{found['job_id']}", json={"priority": 1})
+        await ask(api, "PATCH", f"/jobs/{found['job_id']}", json={"priority": 1})
     if name == "resume_job":
-        await ask(town, "POST", f"/jobs/{found['job_id']}/pause")
+        await ask(api, "POST", f"/jobs/{found['job_id']}/pause")
     if name == "undo_skip_next":
-        await ask(town, "POST", f"/jobs/{found['job_id']}/skip-next")
+        await ask(api, "POST", f"/jobs/{found['job_id']}/skip-next")
     if "run_id" in wanted:
-        found["run_id"] = await made(town, f"/jobs/{found['job_id']}/run", {})
+        found["run_id"] = await made(api, f"/jobs/{found['job_id']}/run", {})
     if "{job_type}" in wanted:
         found["job_type"] = "python"
     if "artifact_name" in wanted:
-        found["artifact_name"] = await leave(town.database, found["run_id"])
+        found["artifact_name"] = await store_artifact(api.database, found["run_id"])
     if name == "retry_run":
-        await ask(town, "POST", f"/runs/{found['run_id']}/cancel")
+        await ask(api, "POST", f"/runs/{found['run_id']}/cancel")
     if "calendar_id" in wanted:
-        found["calendar_id"] = await made(town, "/calendars", {**CALENDAR, "name": name})
+        found["calendar_id"] = await made(api, "/calendars", {**CALENDAR, "name": name})
     if "freeze_id" in wanted:
         scope = {"tags": ["none has this"]}
-        found["freeze_id"] = await made(town, "/freezes", {"reason": name, "scope": scope})
+        found["freeze_id"] = await made(api, "/freezes", {"reason": name, "scope": scope})
     if "key_id" in wanted:
-        found["key_id"] = await made(town, "/keys", {"name": name})
+        found["key_id"] = await made(api, "/keys", {"name": name})
     if "member_id" in wanted:
-        found["member_id"] = await made(town, "/members", {"name": name, "kind": "user", "role": "editor"})
+        found["member_id"] = await made(api, "/members", {"name": name, "kind": "user", "role": "editor"})
     if "room_id" in wanted:
         hook = {"webhook": {"url": "https://example.test/hook"}} if name == "redeliver" else {}
-        found["room_id"] = await made(town, "/rooms", {"name": name, **hook})
+        found["room_id"] = await made(api, "/rooms", {"name": name, **hook})
     if name == "read_messages":
-        await ask(town, "POST", f"/rooms/{found['room_id']}/messages", json={"text": name})
+        await ask(api, "POST", f"/rooms/{found['room_id']}/messages", json={"text": name})
     if name == "remove_limit":
-        await ask(town, "PUT", "/limits", json=BODIES["set_limit"])
+        await ask(api, "PUT", "/limits", json=BODIES["set_limit"])
     if "agent_id" in wanted:
-        found["agent_id"] = await made(town, "/members", {"name": name, "kind": "agent", "role": "editor"})
+        found["agent_id"] = await made(api, "/members", {"name": name, "kind": "agent", "role": "editor"})
     if "secret_id" in wanted:
-        found["secret_id"] = await made(town, "/secrets", {"name": name, "value": "a value"})
+        found["secret_id"] = await made(api, "/secrets", {"name": name, "value": "a value"})
     if "host_id" in wanted or "worker_id" in wanted:
         host = {"name": name, "instances": [f"server of {name}"]}
         hello = {"name": name, "types": ["http"], "capacity": 1, "host": host}
-        registered = (await ask(town, "POST", "/worker/register", json=hello)).json()
+        registered = (await ask(api, "POST", "/worker/register", json=hello)).json()
         found |= {each: registered[each] for each in ("host_id", "worker_id")}
-        shown = (await ask(town, "GET", f"/hosts/{found['host_id']}")).json()
+        shown = (await ask(api, "GET", f"/hosts/{found['host_id']}")).json()
         found["instance_id"] = shown["instances"][0]["id"]
     if name == "keep_artifact":
         claim = {"worker_id": found["worker_id"], "types": ["http"], "wait": "0s"}
-        await ask(town, "PATCH", f"/jobs/{found['job_id']}", json={"target": {"host": name}})
-        assert (await ask(town, "POST", "/worker/claim", json=claim)).json()["items"]
+        await ask(api, "PATCH", f"/jobs/{found['job_id']}", json={"target": {"host": name}})
+        assert (await ask(api, "POST", "/worker/claim", json=claim)).json()["items"]
     if name == "delete_host":
-        await ask(town, "POST", "/worker/leave", json={"worker_id": found["worker_id"]})
+        await ask(api, "POST", "/worker/leave", json={"worker_id": found["worker_id"]})
     if "{workspace}" in wanted:
         found["workspace"] = name.replace("_", "-")
-        await made(town, "/workspaces", {"slug": found["workspace"]})
+        await made(api, "/workspaces", {"slug": found["workspace"]})
     return found
 
 
-async def made(town: Town, path: str, body: dict[str, Any]) -> str:
-    answer = await ask(town, "POST", path, json=body)
+async def made(api: ApiHarness, path: str, body: dict[str, Any]) -> str:
+    answer = await ask(api, "POST", path, json=body)
     assert answer.status_code == 201, answer.text
     found: str = answer.json()["id"]
     return found

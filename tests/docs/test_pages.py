@@ -19,6 +19,7 @@ from foliot.cli.main import app
 ROOT = Path(__file__).resolve().parents[2]
 HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 PAGES = [*HOW_TOS, ROOT / "docs" / "tutorial.md", ROOT / "docs" / "README.md", ROOT / "README.md"]
+FOLIOT = typer.main.get_command(app)
 AN_ID = "01a1df48-e917-7256-b2a8-0013db5e4c30"
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
@@ -41,7 +42,7 @@ def mentions(page: Path) -> Iterator[str]:
 
 def refusal(line: str) -> str | None:
     """What the program would say to it, before it begins to work."""
-    command: Any = typer.main.get_command(app)
+    command: Any = FOLIOT
     words = shlex.split(line, comments=True)[1:]
     while getattr(command, "commands", None):
         name, *words = words

@@ -46,7 +46,7 @@ def test_everything_else_is_closed_and_told_by_its_network(text: str, network: s
     found = closed(ip_address(text))
     assert found is not None
     assert str(found.network) == network
-    assert f"in {network} (" in found.told(text)
+    assert f"in {network} (" in found.describe(text)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,6 @@ def test_an_allowed_network_opens_itself_and_no_other() -> None:
 def test_an_allowed_wrapper_does_not_open_what_it_wraps() -> None:
     found = closed(ip_address("2002:7f00:1::1"), networks(("2002::/16",)))
     assert found is not None
-    assert found.told("2002:7f00:1::1") == "2002:7f00:1::1 leads to 127.0.0.1, in 127.0.0.0/8 (loopback)"
+    assert found.describe("2002:7f00:1::1") == "2002:7f00:1::1 leads to 127.0.0.1, in 127.0.0.0/8 (loopback)"
     told = "six.test resolves to 2002:7f00:1::1, which leads to 127.0.0.1, in 127.0.0.0/8 (loopback)"
-    assert found.told("six.test") == told
+    assert found.describe("six.test") == told

@@ -25,7 +25,7 @@ from foliot.domain.schedule import (
     Window,
     planned_after,
 )
-from tests.domain.given import a_job, at, every, ident, job_id
+from tests.domain.builders import at, every, job_id, make_job, make_uuid
 
 HOUR, DAY, MINUTE = timedelta(hours=1), timedelta(days=1), timedelta(minutes=1)
 MIDNIGHT = at("00:00")
@@ -38,7 +38,7 @@ def ahead(
     table = timetable or Timetable(schedule, seed=str(job_id(number)))
     following = planned_after(table, cursor)
     since = cursor if following is None else following.due_at
-    job = replace(a_job(schedule), id=job_id(number), timetable=table)
+    job = replace(make_job(schedule), id=job_id(number), timetable=table)
     return AgendaJob(job, since, cursor, since, **rest)
 
 
@@ -80,7 +80,7 @@ def test_what_is_beyond_counting_has_its_first_and_last() -> None:
 
 
 def test_a_freeze_skips_or_holds_and_breaks_the_line() -> None:
-    freeze = Freeze(FreezeId(ident(9)), at("02:00"), at("04:00"), reason="year end")
+    freeze = Freeze(FreezeId(make_uuid(9)), at("02:00"), at("04:00"), reason="year end")
     job = ahead(Cron("* * * * *"), freezes=(freeze,))
     assert told(a_day(job)) == ["00:00-01:59 x120", "02:00-03:59 x120 skipped frozen", "04:00-23:59 x1200"]
     held = ahead(Cron("0 3,5 * * *"), freezes=(replace(freeze, after=FreezePolicy.LATEST),))

@@ -32,7 +32,7 @@ from foliot.domain.dependencies import (
 from foliot.domain.errors import Invalid
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.schedule import Cron, Manual, Schedule, SkipReason
-from tests.domain.given import HOUR, MINUTE, at, job_id, run_id
+from tests.domain.builders import HOUR, MINUTE, at, job_id, run_id
 
 A, B, C = job_id(1), job_id(2), job_id(3)
 NOW = at("08:00")

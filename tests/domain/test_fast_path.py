@@ -16,7 +16,7 @@ from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.run_plan import Plan
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Schedule
-from tests.domain.given import DAY, HOUR, MINUTE, at, due, every, ident, job_id
+from tests.domain.builders import DAY, HOUR, MINUTE, at, every, job_id, make_due_job, make_uuid
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
 
@@ -52,14 +52,14 @@ moments = st.one_of(
 
 
 def shared_plan(rules: Rules, cursor: datetime, now: datetime) -> Plan | None:
-    asked = due(rules.job(job_id(1), WorkspaceId(ident(9)), 1), cursor, rules=rules)
+    asked = make_due_job(rules.job(job_id(1), WorkspaceId(make_uuid(9)), 1), cursor, rules=rules)
     return find_shared_plan(asked, now)
 
 
 @given(specs, moments, st.lists(moments, min_size=1, max_size=8))
 def test_a_shared_plan_equals_the_plan_of_a_walk(spec: Spec, cursor: datetime, nows: list[datetime]) -> None:
     rules = Rules(spec)
-    asked = due(rules.job(job_id(1), WorkspaceId(ident(9)), 1), cursor)
+    asked = make_due_job(rules.job(job_id(1), WorkspaceId(make_uuid(9)), 1), cursor)
     for now in nows:
         is_due = asked.timer.due_at is not None and asked.timer.due_at <= now
         if is_due and (shared := shared_plan(rules, cursor, now)):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.ids import made_at, raw_uuid7s, uuid7s
-from tests.domain.given import at
+from tests.domain.builders import at
 
 NOON = at("12:00:00.123")
 

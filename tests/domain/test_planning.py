@@ -27,28 +27,39 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
-from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, job_id, run_id, told
+from tests.domain.builders import (
+    DAY,
+    HOUR,
+    MINUTE,
+    at,
+    describe_plan,
+    every,
+    job_id,
+    make_due_job,
+    make_job,
+    run_id,
+)
 
 SKIP, LATEST, ALL = MisfireRule.SKIP, MisfireRule.LATEST, MisfireRule.ALL
 
 
 def test_an_on_time_planned_time_runs_and_the_timer_moves_to_the_next() -> None:
-    made = plan(due(a_job(), at("07:55")), at("08:00"))
-    assert told(made) == ["run 08:00"]
+    made = plan(make_due_job(make_job(), at("07:55")), at("08:00"))
+    assert describe_plan(made) == ["run 08:00"]
     assert made.timer == Timer(at("08:00"), at("08:10"), at("08:10"))
     assert made.counters.fires == 1
 
 
 def test_nothing_is_recorded_before_it_is_due() -> None:
-    job = due(a_job(), at("07:55"))
+    job = make_due_job(make_job(), at("07:55"))
     made = plan(job, at("07:59:59"))
     assert made.records == ()
     assert made.timer == job.timer
 
 
 def test_within_grace_every_planned_time_is_decided_on_its_own() -> None:
-    job = a_job(every(10))
-    assert told(plan(due(job, at("08:00")), at("08:00:35"))) == [
+    job = make_job(every(10))
+    assert describe_plan(plan(make_due_job(job, at("08:00")), at("08:00:35"))) == [
         "run 08:00:10",
         "skip 08:00:20 overlap",
         "skip 08:00:30 overlap",
@@ -76,22 +87,24 @@ def test_within_grace_every_planned_time_is_decided_on_its_own() -> None:
     ],
 )
 def test_after_a_night_of_downtime_the_misfire_policy_decides(misfire: Misfire, records: list[str]) -> None:
-    job = a_job(Cron("0 * * * *"), misfire=misfire)
-    made = plan(due(job, at("00:00")), at("07:30"))
-    assert told(made) == records
+    job = make_job(Cron("0 * * * *"), misfire=misfire)
+    made = plan(make_due_job(job, at("00:00")), at("07:30"))
+    assert describe_plan(made) == records
     assert made.timer.due_at == at("08:00")
 
 
 def test_late_begins_just_after_grace() -> None:
-    job = a_job(misfire=Misfire(SKIP))
-    assert told(plan(due(job, at("07:55")), at("08:01:00"))) == ["run 08:00"]
-    assert told(plan(due(job, at("07:55")), at("08:01:00.000001"))) == ["skip 08:00 misfire"]
+    job = make_job(misfire=Misfire(SKIP))
+    assert describe_plan(plan(make_due_job(job, at("07:55")), at("08:01:00"))) == ["run 08:00"]
+    assert describe_plan(plan(make_due_job(job, at("07:55")), at("08:01:00.000001"))) == [
+        "skip 08:00 misfire"
+    ]
 
 
 def test_catch_up_runs_stand_behind_live_work_whatever_the_overlap_rule() -> None:
-    job = a_job(Cron("0 * * * *"), misfire=Misfire(ALL, max_catch_up=2))
-    made = plan(due(job, at("00:00"), live=1), at("03:30"))
-    assert told(made) == [
+    job = make_job(Cron("0 * * * *"), misfire=Misfire(ALL, max_catch_up=2))
+    made = plan(make_due_job(job, at("00:00"), live=1), at("03:30"))
+    assert describe_plan(made) == [
         "skip 01:00 misfire",
         "run 02:00 waits for turn late",
         "run 03:00 waits for turn late",
@@ -99,8 +112,11 @@ def test_catch_up_runs_stand_behind_live_work_whatever_the_overlap_rule() -> Non
 
 
 def test_concurrent_catch_up_runs_all_start() -> None:
-    job = a_job(Cron("0 * * * *"), misfire=Misfire(ALL), overlap=Overlap(OverlapRule.CONCURRENT))
-    assert told(plan(due(job, at("00:00"), live=1), at("02:30"))) == ["run 01:00 late", "run 02:00 late"]
+    job = make_job(Cron("0 * * * *"), misfire=Misfire(ALL), overlap=Overlap(OverlapRule.CONCURRENT))
+    assert describe_plan(plan(make_due_job(job, at("00:00"), live=1), at("02:30"))) == [
+        "run 01:00 late",
+        "run 02:00 late",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +138,10 @@ def test_concurrent_catch_up_runs_all_start() -> None:
 def test_overlap_is_decided_by_what_is_live_and_waiting(
     rule: OverlapRule, live: int, waiting: int, record: str
 ) -> None:
-    job = a_job(overlap=Overlap(rule, max_queued=3))
-    assert told(plan(due(job, at("07:55"), live=live, waiting=waiting), at("08:00"))) == [record]
+    job = make_job(overlap=Overlap(rule, max_queued=3))
+    assert describe_plan(plan(make_due_job(job, at("07:55"), live=live, waiting=waiting), at("08:00"))) == [
+        record
+    ]
 
 
 @pytest.mark.parametrize(
@@ -138,19 +156,19 @@ def test_overlap_is_decided_by_what_is_live_and_waiting(
 def test_a_run_made_in_a_pass_is_live_for_the_next_planned_time_of_the_pass(
     rule: OverlapRule, records: list[str]
 ) -> None:
-    job = a_job(every(10), overlap=Overlap(rule, max_queued=1))
-    assert told(plan(due(job, at("08:00")), at("08:00:30"))) == records
+    job = make_job(every(10), overlap=Overlap(rule, max_queued=1))
+    assert describe_plan(plan(make_due_job(job, at("08:00")), at("08:00:30"))) == records
 
 
 def test_a_second_a_year_is_one_gap_record_without_a_count() -> None:
-    job = a_job(every(1, anchor="2026-01-01 00:00"))
-    made = plan(due(job, at("2026-01-05 00:00")), at("2027-01-05 00:00"))
+    job = make_job(every(1, anchor="2026-01-01 00:00"))
+    made = plan(make_due_job(job, at("2026-01-05 00:00")), at("2027-01-05 00:00"))
     gap, *rest = made.records
     assert isinstance(gap, SkippedRange)
     assert gap.count is None
     assert gap.first.planned_for == at("2026-01-05 00:00:01")
     assert gap.last.planned_for == at("2027-01-05 00:00") - MINUTE - timedelta(seconds=2)
-    assert told(made)[1] == "run 23:58:59 late"
+    assert describe_plan(made)[1] == "run 23:58:59 late"
     assert len(rest) == 1 + 61
     assert made.timer.due_at == at("2027-01-05 00:00:01")
     assert made.counters.skips == 10_000 + 60 + 1 - 0
@@ -159,116 +177,124 @@ def test_a_second_a_year_is_one_gap_record_without_a_count() -> None:
 @pytest.mark.parametrize(("hours", "count"), [(10_000, 10_000), (10_001, None)])
 def test_a_gap_is_counted_exactly_to_ten_thousand(hours: int, count: int | None) -> None:
     start = at("2025-01-05 00:00")
-    job = a_job(every(3600, anchor="2025-01-05 00:00"), misfire=Misfire(SKIP))
-    made = plan(due(job, start), start + hours * HOUR + 30 * MINUTE)
+    job = make_job(every(3600, anchor="2025-01-05 00:00"), misfire=Misfire(SKIP))
+    made = plan(make_due_job(job, start), start + hours * HOUR + 30 * MINUTE)
     assert [record.count for record in made.records if isinstance(record, SkippedRange)] == [count]
 
 
 def test_a_pass_is_bounded_and_the_next_goes_on_where_it_stopped() -> None:
-    job = a_job(every(1), misfire=Misfire(grace=DAY))
-    first = plan(due(job, at("08:00")), at("08:15:00"))
+    job = make_job(every(1), misfire=Misfire(grace=DAY))
+    first = plan(make_due_job(job, at("08:00")), at("08:15:00"))
     assert len(first.records) == 500
     assert first.timer.due_at == at("08:08:21")
-    second = plan(due(job, at("08:00"), timer=first.timer, live=1), at("08:15:00"))
+    second = plan(make_due_job(job, at("08:00"), timer=first.timer, live=1), at("08:15:00"))
     assert len(second.records) == 400
     assert second.timer.due_at == at("08:15:01")
 
 
 def test_a_late_one_shot_runs_and_ends_its_job_when_it_settles() -> None:
-    made = plan(due(a_job(Once(at("03:00"))), at("00:00")), at("09:00"))
-    assert told(made) == ["run 03:00 late"]
+    made = plan(make_due_job(make_job(Once(at("03:00"))), at("00:00")), at("09:00"))
+    assert describe_plan(made) == ["run 03:00 late"]
     assert made.timer == Timer(at("03:00"), None, None, JobEvent.COMPLETE)
     assert made.events == ()
 
 
 def test_a_one_shot_that_may_not_run_late_expires_its_job() -> None:
-    made = plan(due(a_job(Once(at("03:00")), misfire=Misfire(SKIP)), at("00:00")), at("09:00"))
-    assert told(made) == ["skip 03:00 misfire"]
+    made = plan(make_due_job(make_job(Once(at("03:00")), misfire=Misfire(SKIP)), at("00:00")), at("09:00"))
+    assert describe_plan(made) == ["skip 03:00 misfire"]
     assert made.events == (JobEvent.EXPIRE,)
 
 
 def test_max_runs_counts_created_runs_not_skips() -> None:
-    job = a_job(every(10), max_runs=2)
-    first = plan(due(job, at("08:00"), runs_created=1, live=1), at("08:00:10"))
-    assert told(first) == ["skip 08:00:10 overlap"]
-    second = plan(due(job, at("08:00:10"), runs_created=1), at("08:00:30"))
-    assert told(second) == ["run 08:00:20"]
+    job = make_job(every(10), max_runs=2)
+    first = plan(make_due_job(job, at("08:00"), runs_created=1, live=1), at("08:00:10"))
+    assert describe_plan(first) == ["skip 08:00:10 overlap"]
+    second = plan(make_due_job(job, at("08:00:10"), runs_created=1), at("08:00:30"))
+    assert describe_plan(second) == ["run 08:00:20"]
     assert second.timer == Timer(at("08:00:20"), None, None, JobEvent.COMPLETE)
 
 
 def test_max_runs_holds_in_catching_up_and_every_late_time_is_still_accounted_for() -> None:
-    job = a_job(Cron("0 * * * *"), max_runs=5, misfire=Misfire(ALL))
-    made = plan(due(job, at("00:00"), runs_created=3), at("07:30"))
-    assert told(made) == ["gap 01:00..05:00 5 misfire", "run 06:00 late", "run 07:00 waits for turn late"]
+    job = make_job(Cron("0 * * * *"), max_runs=5, misfire=Misfire(ALL))
+    made = plan(make_due_job(job, at("00:00"), runs_created=3), at("07:30"))
+    assert describe_plan(made) == [
+        "gap 01:00..05:00 5 misfire",
+        "run 06:00 late",
+        "run 07:00 waits for turn late",
+    ]
     assert made.timer.ending is JobEvent.COMPLETE
 
 
 def test_a_job_whose_runs_are_all_made_completes_at_once_when_nothing_is_live() -> None:
-    made = plan(due(a_job(max_runs=2), at("07:55"), runs_created=2), at("08:00"))
-    assert (told(made), made.events) == ([], (JobEvent.COMPLETE,))
+    made = plan(make_due_job(make_job(max_runs=2), at("07:55"), runs_created=2), at("08:00"))
+    assert (describe_plan(made), made.events) == ([], (JobEvent.COMPLETE,))
 
 
 def test_past_end_at_the_job_expires_with_its_last_run() -> None:
-    job = a_job(end_at=at("08:05"))
-    made = plan(due(job, at("07:55")), at("08:00"))
-    assert (told(made), made.timer.ending) == (["run 08:00"], JobEvent.EXPIRE)
-    skipped = plan(due(a_job(end_at=at("08:05")), at("07:55"), skip_next=True), at("08:00"))
-    assert (told(skipped), skipped.events, skipped.timer.due_at) == (
+    job = make_job(end_at=at("08:05"))
+    made = plan(make_due_job(job, at("07:55")), at("08:00"))
+    assert (describe_plan(made), made.timer.ending) == (["run 08:00"], JobEvent.EXPIRE)
+    skipped = plan(make_due_job(make_job(end_at=at("08:05")), at("07:55"), skip_next=True), at("08:00"))
+    assert (describe_plan(skipped), skipped.events, skipped.timer.due_at) == (
         ["skip 08:00 operator"], (JobEvent.EXPIRE,), None,
     )  # fmt: skip
 
 
 def test_a_pending_job_starts_at_start_at_and_shows_its_first_time_before() -> None:
-    job = a_job(Cron("0 9 * * *"), start_at=at("08:00"))
-    waiting = due(job, at("07:00"), status=JobStatus.PENDING)
+    job = make_job(Cron("0 9 * * *"), start_at=at("08:00"))
+    waiting = make_due_job(job, at("07:00"), status=JobStatus.PENDING)
     armed = plan_start(waiting, at("07:00"))
     assert armed.timer == Timer(at("07:00"), at("08:00"), at("09:00"))
-    made = plan(due(job, at("07:00"), status=JobStatus.PENDING, timer=armed.timer), at("08:00"))
-    assert (told(made), made.events, made.timer.due_at) == ([], (JobEvent.START,), at("09:00"))
+    made = plan(make_due_job(job, at("07:00"), status=JobStatus.PENDING, timer=armed.timer), at("08:00"))
+    assert (describe_plan(made), made.events, made.timer.due_at) == ([], (JobEvent.START,), at("09:00"))
 
 
 @pytest.mark.parametrize("status", sorted(set(JobStatus) - {JobStatus.ACTIVE, JobStatus.PENDING}))
 def test_a_job_that_is_not_active_records_nothing(status: JobStatus) -> None:
-    made = plan(due(a_job(), at("07:55"), status=status), at("09:00"))
+    made = plan(make_due_job(make_job(), at("07:55"), status=status), at("09:00"))
     assert (made.records, made.events, made.timer.due_at, made.timer.cursor) == ((), (), None, at("07:55"))
 
 
 def test_resume_writes_one_gap_and_catches_nothing_up() -> None:
-    made = plan_resume(due(a_job(), at("07:00"), status=JobStatus.PAUSED), at("08:00:30"))
-    assert told(made) == ["gap 07:10..08:00 6 paused"]
+    made = plan_resume(make_due_job(make_job(), at("07:00"), status=JobStatus.PAUSED), at("08:00:30"))
+    assert describe_plan(made) == ["gap 07:10..08:00 6 paused"]
     assert made.events == (JobEvent.RESUME,)
     assert made.timer == Timer(at("08:00"), at("08:10"), at("08:10"))
 
 
 def test_resume_with_catch_up_runs_by_the_misfire_policy() -> None:
-    paused = due(a_job(misfire=Misfire(ALL, max_catch_up=2)), at("07:30"), status=JobStatus.PAUSED)
-    assert told(plan_resume(paused, at("08:05"), catch_up=True)) == [
+    paused = make_due_job(
+        make_job(misfire=Misfire(ALL, max_catch_up=2)), at("07:30"), status=JobStatus.PAUSED
+    )
+    assert describe_plan(plan_resume(paused, at("08:05"), catch_up=True)) == [
         "skip 07:40 paused", "run 07:50 late", "run 08:00 waits for turn late",
     ]  # fmt: skip
-    lazy = due(a_job(misfire=Misfire(SKIP)), at("07:30"), status=JobStatus.PAUSED)
-    assert told(plan_resume(lazy, at("08:05"), catch_up=True)) == [
+    lazy = make_due_job(make_job(misfire=Misfire(SKIP)), at("07:30"), status=JobStatus.PAUSED)
+    assert describe_plan(plan_resume(lazy, at("08:05"), catch_up=True)) == [
         "gap 07:40..07:50 2 paused",
         "run 08:00 late",
     ]
 
 
 def test_resuming_within_the_same_beat_writes_nothing() -> None:
-    made = plan_resume(due(a_job(), at("08:00"), status=JobStatus.PAUSED), at("08:01"))
+    made = plan_resume(make_due_job(make_job(), at("08:00"), status=JobStatus.PAUSED), at("08:01"))
     assert (made.records, made.timer.due_at) == ((), at("08:10"))
 
 
 def test_resuming_a_one_shot_whose_time_has_passed_never_leaves_it_active_with_nothing_due() -> None:
-    made = plan_resume(due(a_job(Once(at("03:00"))), at("00:00"), status=JobStatus.PAUSED), at("09:00"))
-    assert (told(made), made.events) == (["skip 03:00 paused"], (JobEvent.RESUME, JobEvent.EXPIRE))
+    made = plan_resume(
+        make_due_job(make_job(Once(at("03:00"))), at("00:00"), status=JobStatus.PAUSED), at("09:00")
+    )
+    assert (describe_plan(made), made.events) == (["skip 03:00 paused"], (JobEvent.RESUME, JobEvent.EXPIRE))
 
 
 def test_resuming_lets_the_oldest_waiting_run_go_on() -> None:
-    made = plan_resume(due(a_job(), at("08:00"), status=JobStatus.PAUSED, waiting=2), at("08:01"))
+    made = plan_resume(make_due_job(make_job(), at("08:00"), status=JobStatus.PAUSED, waiting=2), at("08:01"))
     assert made.promotes
 
 
 def test_resuming_before_start_at_leaves_the_job_pending() -> None:
-    job = due(a_job(start_at=at("12:00")), at("08:00"), status=JobStatus.PAUSED)
+    job = make_due_job(make_job(start_at=at("12:00")), at("08:00"), status=JobStatus.PAUSED)
     assert plan_resume(job, at("09:00")).events == (JobEvent.RESUME, JobEvent.POSTPONE)
 
 
@@ -276,49 +302,51 @@ NIGHT_CLOSED = Window(time(8), time(20))
 
 
 def test_times_deferred_to_one_instant_become_one_run_and_one_record() -> None:
-    job = a_job(window=NIGHT_CLOSED)
-    made = plan(due(job, at("2027-01-04 20:00")), at("08:00"))
-    assert told(made) == ["gap 20:10..07:50 71 window", "run 08:00"]
+    job = make_job(window=NIGHT_CLOSED)
+    made = plan(make_due_job(job, at("2027-01-04 20:00")), at("08:00"))
+    assert describe_plan(made) == ["gap 20:10..07:50 71 window", "run 08:00"]
     assert made.timer.due_at == at("08:10")
 
 
 def test_a_deferred_night_of_seconds_is_still_one_run_and_one_record() -> None:
-    job = a_job(every(1, anchor="2027-01-04 00:00"), window=NIGHT_CLOSED)
-    made = plan(due(job, at("2027-01-04 20:00")), at("08:00"))
-    assert told(made) == ["gap 20:00:01..07:59:59 None window", "run 08:00"]
+    job = make_job(every(1, anchor="2027-01-04 00:00"), window=NIGHT_CLOSED)
+    made = plan(make_due_job(job, at("2027-01-04 20:00")), at("08:00"))
+    assert describe_plan(made) == ["gap 20:00:01..07:59:59 None window", "run 08:00"]
 
 
 def test_deferred_times_found_late_keep_the_window_as_their_reason() -> None:
-    job = a_job(Cron("0 * * * *"), window=NIGHT_CLOSED)
-    made = plan(due(job, at("2027-01-04 20:00")), at("08:05"))
-    assert told(made) == ["gap 21:00..07:00 11 window", "run 08:00 late"]
+    job = make_job(Cron("0 * * * *"), window=NIGHT_CLOSED)
+    made = plan(make_due_job(job, at("2027-01-04 20:00")), at("08:05"))
+    assert describe_plan(made) == ["gap 21:00..07:00 11 window", "run 08:00 late"]
 
 
 def test_a_late_run_found_outside_its_window_waits_for_the_window() -> None:
-    job = a_job(Cron("0 18 * * *"), window=NIGHT_CLOSED)
-    made = plan(due(job, at("12:00")), at("22:00"))
-    assert told(made) == ["run 18:00 waits for window late"]
+    job = make_job(Cron("0 18 * * *"), window=NIGHT_CLOSED)
+    made = plan(make_due_job(job, at("12:00")), at("22:00"))
+    assert describe_plan(made) == ["run 18:00 waits for window late"]
     run = made.runs[0]
     assert (run.not_before, run.expires_at) == (at("2027-01-06 08:00"), at("2027-01-06 20:00"))
 
 
 def test_a_late_run_found_outside_a_skipping_window_is_skipped() -> None:
-    job = a_job(Cron("0 18 * * *"), window=Window(time(8), time(20), otherwise=Otherwise.SKIP))
-    assert told(plan(due(job, at("12:00")), at("22:00"))) == ["skip 18:00 window"]
+    job = make_job(Cron("0 18 * * *"), window=Window(time(8), time(20), otherwise=Otherwise.SKIP))
+    assert describe_plan(plan(make_due_job(job, at("12:00")), at("22:00"))) == ["skip 18:00 window"]
 
 
 SUNDAYS = Calendar("sundays", CalendarKind.BLACKOUT, (Weekly(time(2), time(3), frozenset({6})),))
 
 
 def test_a_blackout_skips_at_the_planned_time() -> None:
-    job = a_job(Cron("30 2 * * *"), calendars=(SUNDAYS,))
-    made = plan(due(job, at("2027-01-09 12:00")), at("2027-01-10 02:30"))
-    assert told(made) == ["skip 02:30 blackout"]
+    job = make_job(Cron("30 2 * * *"), calendars=(SUNDAYS,))
+    made = plan(make_due_job(job, at("2027-01-09 12:00")), at("2027-01-10 02:30"))
+    assert describe_plan(made) == ["skip 02:30 blackout"]
 
 
 def test_a_missed_time_that_was_blacked_out_says_blackout_not_misfire() -> None:
-    job = a_job(Cron("30 2 * * *"), calendars=(SUNDAYS,))
-    assert told(plan(due(job, at("2027-01-09 12:00")), at("2027-01-10 09:00"))) == ["skip 02:30 blackout"]
+    job = make_job(Cron("30 2 * * *"), calendars=(SUNDAYS,))
+    assert describe_plan(plan(make_due_job(job, at("2027-01-09 12:00")), at("2027-01-10 09:00"))) == [
+        "skip 02:30 blackout"
+    ]
 
 
 def test_skips_amid_a_deferred_stretch_wait_with_it_and_nothing_deferred_is_lost() -> None:
@@ -326,43 +354,46 @@ def test_skips_amid_a_deferred_stretch_wait_with_it_and_nothing_deferred_is_lost
         "maintenance", CalendarKind.BLACKOUT, (Weekly(time(2), time(4)),), otherwise=Otherwise.DEFER
     )
     skip = Calendar("backup", CalendarKind.BLACKOUT, (Weekly(time(2, 30), time(2, 40)),))
-    job = a_job(calendars=(defer, skip))
-    late = plan(due(job, at("01:40")), at("02:45"))
-    assert told(late) == ["run 01:50 waits for window late"]
+    job = make_job(calendars=(defer, skip))
+    late = plan(make_due_job(job, at("01:40")), at("02:45"))
+    assert describe_plan(late) == ["run 01:50 waits for window late"]
     assert late.timer.due_at == at("04:00")
-    assert told(plan(due(job, at("01:50")), at("04:00"))) == ["gap 02:00..03:50 12 blackout", "run 04:00"]
+    assert describe_plan(plan(make_due_job(job, at("01:50")), at("04:00"))) == [
+        "gap 02:00..03:50 12 blackout",
+        "run 04:00",
+    ]
 
 
 def test_a_job_whose_calendar_never_opens_is_planned_like_any_other() -> None:
     always = Calendar("always", CalendarKind.BLACKOUT, (Weekly(time(0), time(0)),), otherwise=Otherwise.DEFER)
-    made = plan(due(a_job(calendars=(always,)), at("07:00")), at("07:25"))
-    assert told(made) == ["gap 07:10..07:20 2 blackout"]
+    made = plan(make_due_job(make_job(calendars=(always,)), at("07:00")), at("07:25"))
+    assert describe_plan(made) == ["gap 07:10..07:20 2 blackout"]
     assert made.timer.due_at == at("07:30")
 
 
 def test_a_local_time_that_the_clocks_skip_is_recorded_once() -> None:
     from foliot.domain.schedule import Gap as ClockGap
 
-    job = a_job(Cron("30 2 * * *", "America/New_York", gap=ClockGap.SKIP))
-    made = plan(due(job, at("2027-03-13 12:00")), at("2027-03-14 07:00"))
+    job = make_job(Cron("30 2 * * *", "America/New_York", gap=ClockGap.SKIP))
+    made = plan(make_due_job(job, at("2027-03-13 12:00")), at("2027-03-14 07:00"))
     assert [record.reason for record in made.records if isinstance(record, SkippedTime)] == ["dst_gap"]
 
 
 def test_skip_next_lasts_until_the_time_it_names_and_not_a_time_longer() -> None:
     until = {"skip_next": True, "skip_until": at("08:10")}
-    first = plan(due(a_job(), at("07:55"), **until), at("08:00"))
-    assert (told(first), first.uses_skip_next) == (["skip 08:00 operator"], False)
-    last = plan(due(a_job(), at("08:05"), **until), at("08:10"))
-    assert (told(last), last.uses_skip_next) == (["skip 08:10 operator"], True)
-    beyond = plan(due(a_job(), at("08:10"), **until), at("08:20"))
-    assert (told(beyond), beyond.uses_skip_next) == (["run 08:20"], True)
+    first = plan(make_due_job(make_job(), at("07:55"), **until), at("08:00"))
+    assert (describe_plan(first), first.uses_skip_next) == (["skip 08:00 operator"], False)
+    last = plan(make_due_job(make_job(), at("08:05"), **until), at("08:10"))
+    assert (describe_plan(last), last.uses_skip_next) == (["skip 08:10 operator"], True)
+    beyond = plan(make_due_job(make_job(), at("08:10"), **until), at("08:20"))
+    assert (describe_plan(beyond), beyond.uses_skip_next) == (["run 08:20"], True)
 
 
 def test_skip_next_takes_the_first_time_that_would_run() -> None:
-    made = plan(due(a_job(), at("07:55"), skip_next=True), at("08:00"))
-    assert (told(made), made.uses_skip_next) == (["skip 08:00 operator"], True)
-    idle = plan(due(a_job(misfire=Misfire(SKIP)), at("07:55"), skip_next=True), at("08:05"))
-    assert (told(idle), idle.uses_skip_next) == (["skip 08:00 misfire"], False)
+    made = plan(make_due_job(make_job(), at("07:55"), skip_next=True), at("08:00"))
+    assert (describe_plan(made), made.uses_skip_next) == (["skip 08:00 operator"], True)
+    idle = plan(make_due_job(make_job(misfire=Misfire(SKIP)), at("07:55"), skip_next=True), at("08:05"))
+    assert (describe_plan(idle), idle.uses_skip_next) == (["skip 08:00 misfire"], False)
 
 
 def a_freeze(
@@ -372,50 +403,61 @@ def a_freeze(
 
 
 def test_a_freeze_that_skips_records_each_time_at_its_time() -> None:
-    job = due(a_job(), at("07:55"), freezes=(a_freeze("07:30", "12:00"),))
+    job = make_due_job(make_job(), at("07:55"), freezes=(a_freeze("07:30", "12:00"),))
     made = plan(job, at("08:00"))
-    assert (told(made), made.timer.due_at) == (["skip 08:00 frozen"], at("08:10"))
+    assert (describe_plan(made), made.timer.due_at) == (["skip 08:00 frozen"], at("08:10"))
 
 
 def test_a_freeze_that_holds_records_nothing_until_it_is_over() -> None:
     freeze = a_freeze("07:30", "12:05", FreezePolicy.LATEST)
-    job = due(a_job(), at("07:55"), freezes=(freeze,))
+    job = make_due_job(make_job(), at("07:55"), freezes=(freeze,))
     held = plan(job, at("08:00"))
     assert (held.records, held.timer) == ((), Timer(at("07:55"), at("12:05"), at("12:05")))
-    thawed = plan(due(a_job(), at("07:55"), timer=held.timer, freezes=(freeze,)), at("12:05"))
-    assert told(thawed) == ["gap 08:00..11:50 24 frozen", "run 12:00 late"]
+    thawed = plan(make_due_job(make_job(), at("07:55"), timer=held.timer, freezes=(freeze,)), at("12:05"))
+    assert describe_plan(thawed) == ["gap 08:00..11:50 24 frozen", "run 12:00 late"]
 
 
 def test_a_freeze_without_an_end_holds_until_it_is_lifted() -> None:
-    held = plan(due(a_job(), at("07:55"), freezes=(a_freeze("07:30", None, FreezePolicy.ALL),)), at("08:00"))
+    held = plan(
+        make_due_job(make_job(), at("07:55"), freezes=(a_freeze("07:30", None, FreezePolicy.ALL),)),
+        at("08:00"),
+    )
     assert held.timer.due_at is None
 
 
 def test_all_held_times_are_released_at_the_freezes_rate() -> None:
     freeze = a_freeze("07:30", "08:25", FreezePolicy.ALL, per_minute=2)
     held = Timer(at("07:55"), at("08:25"), at("08:25"))
-    made = plan(due(a_job(), at("07:55"), timer=held, freezes=(freeze,)), at("08:25"))
-    assert told(made) == ["run 08:00 late", "run 08:10 waits for turn late", "run 08:20 waits for turn late"]
+    made = plan(make_due_job(make_job(), at("07:55"), timer=held, freezes=(freeze,)), at("08:25"))
+    assert describe_plan(made) == [
+        "run 08:00 late",
+        "run 08:10 waits for turn late",
+        "run 08:20 waits for turn late",
+    ]
     assert [run.not_before for run in made.runs] == [at("08:25"), at("08:25:30"), at("08:26")]
 
 
 def test_late_times_before_a_freeze_and_held_ones_in_it_are_kept_apart() -> None:
     freeze = a_freeze("03:30", "05:30", FreezePolicy.LATEST)
-    job = a_job(Cron("0 * * * *"), overlap=Overlap(OverlapRule.CONCURRENT))
-    made = plan(due(job, at("00:00"), freezes=(freeze,)), at("07:30"))
-    assert told(made) == [
+    job = make_job(Cron("0 * * * *"), overlap=Overlap(OverlapRule.CONCURRENT))
+    made = plan(make_due_job(job, at("00:00"), freezes=(freeze,)), at("07:30"))
+    assert describe_plan(made) == [
         "gap 01:00..02:00 2 misfire", "run 03:00 late", "skip 04:00 frozen", "run 05:00 late", "skip 06:00 misfire", "run 07:00 late",
     ]  # fmt: skip
 
 
 def test_a_time_due_just_before_a_freeze_waits_for_its_end() -> None:
-    made = plan(due(a_job(), at("07:55"), freezes=(a_freeze("08:00:10", "09:00"),)), at("08:00:20"))
-    assert told(made) == ["run 08:00 waits for freeze"]
+    made = plan(
+        make_due_job(make_job(), at("07:55"), freezes=(a_freeze("08:00:10", "09:00"),)), at("08:00:20")
+    )
+    assert describe_plan(made) == ["run 08:00 waits for freeze"]
 
 
 def test_where_freezes_overlap_skipping_wins() -> None:
     freezes = (a_freeze("07:30", "12:00", FreezePolicy.LATEST), a_freeze("07:45", "09:00"))
-    assert told(plan(due(a_job(), at("07:55"), freezes=freezes), at("08:00"))) == ["skip 08:00 frozen"]
+    assert describe_plan(plan(make_due_job(make_job(), at("07:55"), freezes=freezes), at("08:00"))) == [
+        "skip 08:00 frozen"
+    ]
 
 
 def chained(seconds: int = 600) -> Interval:
@@ -423,36 +465,40 @@ def chained(seconds: int = 600) -> Interval:
 
 
 def test_after_a_fixed_delay_run_the_timer_waits_for_its_end() -> None:
-    made = plan(due(a_job(chained()), at("08:00")), at("08:10"))
-    assert told(made) == ["run 08:10"]
+    made = plan(make_due_job(make_job(chained()), at("08:00")), at("08:10"))
+    assert describe_plan(made) == ["run 08:10"]
     assert made.timer == Timer(at("08:10"), None, None)
 
 
 def test_a_fixed_delay_time_that_does_not_run_is_followed_by_another() -> None:
-    made = plan(due(a_job(chained()), at("08:00"), live=1), at("08:10:05"))
-    assert told(made) == ["skip 08:10 overlap"]
+    made = plan(make_due_job(make_job(chained()), at("08:00"), live=1), at("08:10:05"))
+    assert describe_plan(made) == ["skip 08:10 overlap"]
     assert made.timer.due_at == at("08:20:05")
 
 
 def test_a_late_fixed_delay_time_runs_once_or_is_skipped() -> None:
-    assert told(plan(due(a_job(chained()), at("00:00")), at("08:00"))) == ["run 00:10 late"]
-    lazy = plan(due(a_job(chained(), misfire=Misfire(SKIP)), at("00:00")), at("08:00"))
-    assert (told(lazy), lazy.timer.due_at) == (["skip 00:10 misfire"], at("08:10"))
+    assert describe_plan(plan(make_due_job(make_job(chained()), at("00:00")), at("08:00"))) == [
+        "run 00:10 late"
+    ]
+    lazy = plan(make_due_job(make_job(chained(), misfire=Misfire(SKIP)), at("00:00")), at("08:00"))
+    assert (describe_plan(lazy), lazy.timer.due_at) == (["skip 00:10 misfire"], at("08:10"))
 
 
 def test_resuming_a_fixed_delay_job_counts_from_the_resume() -> None:
-    made = plan_resume(due(a_job(chained()), at("00:00"), status=JobStatus.PAUSED), at("08:00"))
-    assert (told(made), made.timer.due_at) == (["skip 00:10 paused"], at("08:10"))
-    busy = plan_resume(due(a_job(chained()), at("00:00"), status=JobStatus.PAUSED, live=1), at("08:00"))
-    assert (told(busy), busy.timer.due_at) == ([], None)
+    made = plan_resume(make_due_job(make_job(chained()), at("00:00"), status=JobStatus.PAUSED), at("08:00"))
+    assert (describe_plan(made), made.timer.due_at) == (["skip 00:10 paused"], at("08:10"))
+    busy = plan_resume(
+        make_due_job(make_job(chained()), at("00:00"), status=JobStatus.PAUSED, live=1), at("08:00")
+    )
+    assert (describe_plan(busy), busy.timer.due_at) == ([], None)
 
 
 def test_a_manual_job_has_no_timer_but_an_end() -> None:
-    assert plan_start(due(a_job(Manual()), at("08:00")), at("08:00")).timer.due_at is None
-    job = a_job(Manual(), end_at=at("12:00"))
-    armed = plan_start(due(job, at("08:00")), at("08:00"))
+    assert plan_start(make_due_job(make_job(Manual()), at("08:00")), at("08:00")).timer.due_at is None
+    job = make_job(Manual(), end_at=at("12:00"))
+    armed = plan_start(make_due_job(job, at("08:00")), at("08:00"))
     assert armed.timer.due_at == at("12:00")
-    over = plan(due(job, at("08:00"), timer=armed.timer), at("12:00"))
+    over = plan(make_due_job(job, at("08:00"), timer=armed.timer), at("12:00"))
     assert over.events == (JobEvent.EXPIRE,)
 
 
@@ -480,16 +526,18 @@ NEEDS = Edge(job_id(7), mode=EdgeMode.GATE)
     ],
 )
 def test_a_gate_decides_at_the_jobs_own_planned_time(facts: EdgeFacts, record: str) -> None:
-    assert told(plan(due(a_job(), at("07:55"), gate=gate(facts)), at("08:00"))) == [record]
+    assert describe_plan(plan(make_due_job(make_job(), at("07:55"), gate=gate(facts)), at("08:00"))) == [
+        record
+    ]
 
 
 def test_an_upstream_success_opens_a_gate_once() -> None:
-    job = a_job(every(10), overlap=Overlap(OverlapRule.CONCURRENT))
+    job = make_job(every(10), overlap=Overlap(OverlapRule.CONCURRENT))
     made = plan(
-        due(job, at("08:00"), gate=gate(EdgeFacts(NEEDS, UpstreamEnd(run_id(5), at("07:30"))))),
+        make_due_job(job, at("08:00"), gate=gate(EdgeFacts(NEEDS, UpstreamEnd(run_id(5), at("07:30"))))),
         at("08:00:20"),
     )
-    assert told(made) == ["run 08:00:10", "skip 08:00:20 dependency_failed"]
+    assert describe_plan(made) == ["run 08:00:10", "skip 08:00:20 dependency_failed"]
     assert [(used.upstream, used.run_id) for used in made.runs[0].consumes] == [(job_id(7), run_id(5))]
     assert isinstance(made.records[1], SkippedTime)
     assert made.records[1].note == "no fresh data"
@@ -497,22 +545,25 @@ def test_an_upstream_success_opens_a_gate_once() -> None:
 
 def test_a_run_that_waits_at_its_gate_gives_way_at_the_next_planned_time() -> None:
     live_upstream = gate(EdgeFacts(NEEDS, None, upstream_is_live=True))
-    first = plan(due(a_job(), at("07:55"), gate=live_upstream), at("08:00"))
+    first = plan(make_due_job(make_job(), at("07:55"), gate=live_upstream), at("08:00"))
     assert first.runs[0].expires_at == at("08:10")
-    second = due(a_job(), at("08:00"), gate=live_upstream, live=1, live_until=at("08:10"))
-    assert told(plan(second, at("08:10"))) == ["end wait dependency_failed", "run 08:10 waits for upstream"]
+    second = make_due_job(make_job(), at("08:00"), gate=live_upstream, live=1, live_until=at("08:10"))
+    assert describe_plan(plan(second, at("08:10"))) == [
+        "end wait dependency_failed",
+        "run 08:10 waits for upstream",
+    ]
 
 
 def test_a_start_deadline_that_has_passed_is_a_skip_and_else_an_expiry() -> None:
-    job = a_job(limits=Limits(start_deadline=5 * MINUTE))
-    assert plan(due(job, at("07:55")), at("08:00")).runs[0].expires_at == at("08:05")
-    assert told(plan(due(job, at("07:55")), at("08:06"))) == ["skip 08:00 deadline"]
+    job = make_job(limits=Limits(start_deadline=5 * MINUTE))
+    assert plan(make_due_job(job, at("07:55")), at("08:00")).runs[0].expires_at == at("08:05")
+    assert describe_plan(plan(make_due_job(job, at("07:55")), at("08:06"))) == ["skip 08:00 deadline"]
 
 
 def test_a_job_that_cannot_be_planned_backs_off_and_fails_the_third_time() -> None:
-    job = due(a_job(), at("07:55"))
+    job = make_due_job(make_job(), at("07:55"))
     first = plan_error(job.timer, at("08:00"), 0)
-    assert (told(first), first.timer.due_at) == (
+    assert (describe_plan(first), first.timer.due_at) == (
         ["skip 08:00 scheduler_error"],
         at("08:00") + ERROR_RETRY_DELAYS[0],
     )
@@ -522,7 +573,7 @@ def test_a_job_that_cannot_be_planned_backs_off_and_fails_the_third_time() -> No
 
 
 def test_status_and_reason_agree_on_every_new_run() -> None:
-    made = plan(due(a_job(), at("07:55"), live=1), at("08:00"))
+    made = plan(make_due_job(make_job(), at("07:55"), live=1), at("08:00"))
     for record in made.records:
         if isinstance(record, NewRun):
             assert (record.status is RunStatus.WAITING) == (record.waits_for is not None)
@@ -530,9 +581,9 @@ def test_status_and_reason_agree_on_every_new_run() -> None:
 
 def test_a_spread_job_goes_off_at_its_own_second_and_never_before() -> None:
     timetable = Timetable(Cron("0 * * * *", spread=10 * MINUTE), seed="a job")
-    job = a_job()
-    spread = due(type(job)(job.id, job.workspace_id, timetable), at("07:30"))
+    job = make_job()
+    spread = make_due_job(type(job)(job.id, job.workspace_id, timetable), at("07:30"))
     assert spread.timer.due_at is not None
     assert at("08:00") < spread.timer.due_at < at("08:10")
     assert plan(spread, spread.timer.due_at - timedelta(microseconds=1)).records == ()
-    assert told(plan(spread, spread.timer.due_at)) == ["run 08:00"]
+    assert describe_plan(plan(spread, spread.timer.due_at)) == ["run 08:00"]

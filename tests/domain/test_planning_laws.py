@@ -32,7 +32,7 @@ from foliot.domain.schedule import (
     planned_after,
     times_between,
 )
-from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
+from tests.domain.builders import DAY, HOUR, MINUTE, at, every, make_due_job, make_job, make_uuid
 from tests.examples import examples
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
@@ -79,7 +79,7 @@ overlaps = st.builds(Overlap, st.sampled_from(OverlapRule), st.integers(1, 4))
 moments = st.timedeltas(timedelta(0), FEW).map(lambda gone: START + gone)
 freezes = st.lists(
     st.builds(
-        lambda start, lasts, after: Freeze(FreezeId(ident(3)), start, start + lasts, after),
+        lambda start, lasts, after: Freeze(FreezeId(make_uuid(3)), start, start + lasts, after),
         moments, st.timedeltas(MINUTE, DAY), st.sampled_from(FreezePolicy),
     ),
     max_size=2,
@@ -88,7 +88,7 @@ freezes = st.lists(
 
 @st.composite
 def due_jobs(draw: st.DrawFn) -> DueJob:
-    job = a_job(
+    job = make_job(
         draw(schedules),
         seed="job",
         window=draw(windows),
@@ -98,7 +98,7 @@ def due_jobs(draw: st.DrawFn) -> DueJob:
         overlap=draw(overlaps),
         max_runs=draw(st.none() | st.integers(1, 30)),
     )
-    return due(
+    return make_due_job(
         job,
         START,
         load=JobLoad(draw(st.integers(0, 1)), draw(st.integers(0, 2))),
@@ -182,11 +182,11 @@ def test_ticking_again_comes_to_rest_and_then_records_nothing(job: DueJob, now: 
 def test_two_ticks_within_grace_record_what_one_would(
     schedule: Schedule, rule: OverlapRule, max_runs: int | None, gone: list[timedelta]
 ) -> None:
-    job = a_job(schedule, overlap=Overlap(rule, 3), misfire=Misfire(grace=DAY), max_runs=max_runs)
+    job = make_job(schedule, overlap=Overlap(rule, 3), misfire=Misfire(grace=DAY), max_runs=max_runs)
     early, late = START + gone[0], START + gone[1]
-    whole = plan(due(job, START), late)
-    first = plan(due(job, START), early)
-    second = plan(carried(due(job, START), first), late)
+    whole = plan(make_due_job(job, START), late)
+    first = plan(make_due_job(job, START), early)
+    second = plan(carried(make_due_job(job, START), first), late)
     assert first.records + second.records == whole.records
     assert second.timer == whole.timer
 

@@ -22,7 +22,7 @@ from foliot.domain.policy import (
     RetentionMode,
     Retry,
 )
-from tests.domain.given import DAY, MINUTE, at
+from tests.domain.builders import DAY, MINUTE, at
 from tests.domain.retention_model import may_prune
 
 NOW = at("2027-06-01 00:00")

@@ -51,7 +51,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.settlement.attempt_end import TIMED_OUT, WORKER_LOST, JobState
 from foliot.domain.settlement.settle import settle, state_after
-from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
+from tests.domain.builders import HOUR, MINUTE, at, every, job_id, make_job, run_id
 from tests.examples import examples
 
 NOW = at("08:00:30")
@@ -66,7 +66,7 @@ def a_run(**rest: Any) -> RunFacts:
 def facts(job: Job | None = None, **rest: Any) -> JobState:
     timer = rest.pop("timer", Timer(at("08:00"), at("09:00"), at("09:00")))
     load = JobLoad(rest.pop("live", 1), rest.pop("waiting", 0))
-    return JobState(job or a_job(), rest.pop("status", JobStatus.ACTIVE), timer, load, **rest)
+    return JobState(job or make_job(), rest.pop("status", JobStatus.ACTIVE), timer, load, **rest)
 
 
 def test_success_ends_the_run_and_the_streak() -> None:
@@ -113,7 +113,7 @@ def test_a_timed_out_attempt_retries_like_any_failure() -> None:
 
 
 def test_a_job_may_end_a_run_whose_attempt_timed_out_and_still_retry_failures() -> None:
-    state = facts(a_job(retry_timeouts=False))
+    state = facts(make_job(retry_timeouts=False))
     settled = settle(a_run(), TimedOut(), state, NOW, 0.0)
     assert (settled.status, settled.note) == (
         RunStatus.TIMED_OUT,
@@ -140,7 +140,7 @@ def test_a_retry_that_would_meet_the_next_planned_time_is_not_made() -> None:
 
 
 def test_interval_backoff_grows_from_the_schedules_own_interval() -> None:
-    job = a_job(every(60), retry=Retry(3, Backoff.INTERVAL_EXPONENTIAL, past_next=True))
+    job = make_job(every(60), retry=Retry(3, Backoff.INTERVAL_EXPONENTIAL, past_next=True))
     waits = [
         settle(a_run(retries_used=used), Failed(ERROR), facts(job), NOW, 0.0).retry_at for used in range(3)
     ]
@@ -161,7 +161,7 @@ def test_the_third_loss_interrupts_the_run() -> None:
 
 
 def test_on_lost_fail_interrupts_at_the_first_loss() -> None:
-    job = a_job(limits=Limits(on_lost=OnLost.FAIL))
+    job = make_job(limits=Limits(on_lost=OnLost.FAIL))
     assert settle(a_run(), Lost(), facts(job), NOW, 0.0).status is RunStatus.INTERRUPTED
 
 
@@ -233,7 +233,7 @@ def test_a_run_cancelled_before_it_started_is_no_run() -> None:
 def test_the_breaker_trips_at_its_count(
     action: BreakerAction, before: int, event: JobEvent | None, status: JobStatus
 ) -> None:
-    job = a_job(retry=NO_RETRY, breaker=Breaker(5, action))
+    job = make_job(retry=NO_RETRY, breaker=Breaker(5, action))
     settled = settle(a_run(), Failed(ERROR), facts(job, failures_in_a_row=before, status=status), NOW, 0.0)
     assert settled.event is event
     if event is not None:
@@ -242,7 +242,7 @@ def test_the_breaker_trips_at_its_count(
 
 
 def test_an_auto_pause_says_so() -> None:
-    settled = settle(a_run(), Failed(ERROR), facts(a_job(retry=NO_RETRY), failures_in_a_row=4), NOW, 0.0)
+    settled = settle(a_run(), Failed(ERROR), facts(make_job(retry=NO_RETRY), failures_in_a_row=4), NOW, 0.0)
     assert settled.reason == "Paused after 5 failures in a row."
 
 
@@ -261,12 +261,14 @@ OVER = Timer(at("08:00"), None, None, JobEvent.COMPLETE)
 def test_a_one_shot_ends_its_job_and_never_leaves_it_active_with_nothing_due(
     outcome: Outcome, event: JobEvent
 ) -> None:
-    job = a_job(Once(at("08:00")), retry=NO_RETRY)
+    job = make_job(Once(at("08:00")), retry=NO_RETRY)
     assert settle(a_run(), outcome, facts(job, timer=OVER), NOW, 0.0).event is event
 
 
 def test_a_one_shot_that_will_retry_stays_active() -> None:
-    assert settle(a_run(), Failed(ERROR), facts(a_job(Once(at("08:00"))), timer=OVER), NOW, 0.0).event is None
+    assert (
+        settle(a_run(), Failed(ERROR), facts(make_job(Once(at("08:00"))), timer=OVER), NOW, 0.0).event is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_a_one_shot_that_will_retry_stays_active() -> None:
 def test_a_job_with_max_runs_completes_when_its_last_run_settles(
     live: int, waiting: int, event: JobEvent | None
 ) -> None:
-    job = a_job(retry=NO_RETRY, max_runs=3)
+    job = make_job(retry=NO_RETRY, max_runs=3)
     settled = settle(a_run(), Failed(ERROR), facts(job, timer=OVER, live=live, waiting=waiting), NOW, 0.0)
     assert settled.event is event
 
@@ -286,9 +288,9 @@ def test_past_end_at_the_last_settlement_expires_the_job() -> None:
 
 
 def test_a_breaker_that_fails_comes_before_the_end_and_one_that_pauses_after_it() -> None:
-    failing = a_job(retry=NO_RETRY, breaker=Breaker(1, BreakerAction.FAIL), max_runs=1)
+    failing = make_job(retry=NO_RETRY, breaker=Breaker(1, BreakerAction.FAIL), max_runs=1)
     assert settle(a_run(), Failed(ERROR), facts(failing, timer=OVER), NOW, 0.0).event is JobEvent.FAIL
-    pausing = a_job(retry=NO_RETRY, breaker=Breaker(1), max_runs=1)
+    pausing = make_job(retry=NO_RETRY, breaker=Breaker(1), max_runs=1)
     assert settle(a_run(), Failed(ERROR), facts(pausing, timer=OVER), NOW, 0.0).event is JobEvent.COMPLETE
 
 
@@ -298,32 +300,32 @@ ASLEEP = Timer(at("08:00"), None, None)
 
 @pytest.mark.parametrize("outcome", [Succeeded(), Failed(ERROR), Cancelled(), AskedSkip(SkipReason.QUOTA)])
 def test_a_fixed_delay_counts_from_the_end_of_its_run_whatever_the_outcome(outcome: Outcome) -> None:
-    settled = settle(a_run(), outcome, facts(a_job(CHAINED, retry=NO_RETRY), timer=ASLEEP), NOW, 0.0)
+    settled = settle(a_run(), outcome, facts(make_job(CHAINED, retry=NO_RETRY), timer=ASLEEP), NOW, 0.0)
     assert settled.timer == Timer(NOW, NOW + HOUR, NOW + HOUR)
 
 
 def test_a_manual_run_does_not_move_a_fixed_delay() -> None:
     manual = a_run(trigger=Trigger.MANUAL)
-    assert settle(manual, Succeeded(), facts(a_job(CHAINED)), NOW, 0.0).timer is None
-    assert settle(manual, Succeeded(), facts(a_job(CHAINED), timer=ASLEEP, live=2), NOW, 0.0).timer is None
+    assert settle(manual, Succeeded(), facts(make_job(CHAINED)), NOW, 0.0).timer is None
+    assert settle(manual, Succeeded(), facts(make_job(CHAINED), timer=ASLEEP, live=2), NOW, 0.0).timer is None
 
 
 def test_a_fixed_delay_that_nothing_else_would_wake_is_set_going_again() -> None:
     settled = settle(
-        a_run(trigger=Trigger.MANUAL), Succeeded(), facts(a_job(CHAINED), timer=ASLEEP), NOW, 0.0
+        a_run(trigger=Trigger.MANUAL), Succeeded(), facts(make_job(CHAINED), timer=ASLEEP), NOW, 0.0
     )
     assert settled.timer is not None
     assert settled.timer.due_at == NOW + HOUR
 
 
 def test_a_fixed_delay_past_end_at_expires() -> None:
-    job = a_job(CHAINED, end_at=at("08:30"))
+    job = make_job(CHAINED, end_at=at("08:30"))
     settled = settle(a_run(), Succeeded(), facts(job, timer=ASLEEP), NOW, 0.0)
     assert (settled.event, settled.timer) == (JobEvent.EXPIRE, Timer(NOW, None, None))
 
 
 def test_a_retry_does_not_move_a_fixed_delay() -> None:
-    assert settle(a_run(), Failed(ERROR), facts(a_job(CHAINED), timer=ASLEEP), NOW, 0.0).timer is None
+    assert settle(a_run(), Failed(ERROR), facts(make_job(CHAINED), timer=ASLEEP), NOW, 0.0).timer is None
 
 
 @pytest.mark.parametrize(
@@ -338,13 +340,13 @@ def test_a_retry_does_not_move_a_fixed_delay() -> None:
 def test_the_oldest_waiting_run_comes_next(
     status: JobStatus, live: int, waiting: int, promotes: Promotion | None
 ) -> None:
-    job = a_job(overlap=Overlap(OverlapRule.QUEUE))
+    job = make_job(overlap=Overlap(OverlapRule.QUEUE))
     settled = settle(a_run(), Succeeded(), facts(job, status=status, live=live, waiting=waiting), NOW, 0.0)
     assert settled.promotes is promotes
 
 
 def test_a_breaker_that_pauses_holds_the_queue() -> None:
-    job = a_job(retry=NO_RETRY, breaker=Breaker(1), overlap=Overlap(OverlapRule.QUEUE))
+    job = make_job(retry=NO_RETRY, breaker=Breaker(1), overlap=Overlap(OverlapRule.QUEUE))
     assert settle(a_run(), Failed(ERROR), facts(job, waiting=3), NOW, 0.0).promotes is Promotion.MANUAL
 
 
@@ -354,7 +356,7 @@ def test_a_waiting_run_that_leaves_promotes_nobody() -> None:
 
 
 def test_a_batch_is_settled_by_folding() -> None:
-    job = a_job(retry=NO_RETRY, overlap=Overlap(OverlapRule.CONCURRENT))
+    job = make_job(retry=NO_RETRY, overlap=Overlap(OverlapRule.CONCURRENT))
     state, events = facts(job, live=6), []
     for number in range(6):
         run = RunFacts(run_id(number), job_id(1))
@@ -388,7 +390,7 @@ def test_a_finished_run_cannot_be_settled_again(status: RunStatus) -> None:
 @examples()
 @given(st.integers(0, 5), st.lists(outcomes, min_size=20, max_size=20))
 def test_attempts_are_bounded_by_retries_and_losses(most: int, reports: list[Outcome]) -> None:
-    job = facts(a_job(retry=Retry(most, past_next=True)))
+    job = facts(make_job(retry=Retry(most, past_next=True)))
     run, now = a_run(), NOW
     for report in reports:
         settled = settle(run, report, job, now, 0.5)
@@ -413,12 +415,12 @@ NIGHT = Weekly(time(22), time(8, 30))
 @pytest.mark.parametrize("outcome", [Failed(ERROR), TimedOut(), Lost(), HandedBack()])
 def test_the_next_attempt_waits_until_a_calendar_opens(outcome: Outcome) -> None:
     closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,), otherwise=Otherwise.DEFER)
-    settled = settle(a_run(), outcome, facts(a_job(calendars=(closed,))), NOW, 0)
+    settled = settle(a_run(), outcome, facts(make_job(calendars=(closed,))), NOW, 0)
     assert settled.retry_at == at("08:30")
 
 
 def test_the_next_attempt_waits_for_the_next_window_and_no_longer_than_that_lasts() -> None:
-    job = a_job(window=Window(time(8, 30), time(8, 45)))
+    job = make_job(window=Window(time(8, 30), time(8, 45)))
     settled = settle(a_run(), Failed(ERROR), facts(job), NOW, 0)
     assert (settled.retry_at, settled.expires_at) == (at("08:30"), at("08:45"))
 
@@ -436,27 +438,27 @@ def test_where_a_calendar_skips_what_it_closes_there_is_no_next_attempt(
     outcome: Outcome, status: RunStatus
 ) -> None:
     closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,), otherwise=Otherwise.SKIP)
-    settled = settle(a_run(), outcome, facts(a_job(calendars=(closed,))), NOW, 0)
+    settled = settle(a_run(), outcome, facts(make_job(calendars=(closed,))), NOW, 0)
     assert (settled.status, settled.retry_at) == (status, None)
 
 
 def test_a_retry_that_opens_only_after_the_next_planned_time_is_not_made() -> None:
     closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,), otherwise=Otherwise.DEFER)
     soon = Timer(at("08:00"), at("08:20"), at("08:20"))
-    settled = settle(a_run(), Failed(ERROR), facts(a_job(calendars=(closed,)), timer=soon), NOW, 0)
+    settled = settle(a_run(), Failed(ERROR), facts(make_job(calendars=(closed,)), timer=soon), NOW, 0)
     assert settled.status is RunStatus.FAILED
 
 
 def test_what_a_person_asked_for_is_retried_whatever_the_calendar_says() -> None:
     closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,))
     run = a_run(trigger=Trigger.MANUAL)
-    settled = settle(run, Failed(ERROR), facts(a_job(calendars=(closed,))), NOW, 0)
+    settled = settle(run, Failed(ERROR), facts(make_job(calendars=(closed,))), NOW, 0)
     assert settled.retry_at == NOW + timedelta(minutes=5)
 
 
 @pytest.mark.parametrize("status", [JobStatus.ACTIVE, JobStatus.PAUSED])
 def test_a_fixed_delay_that_is_stopped_counts_on_from_the_end_of_its_run(status: JobStatus) -> None:
-    job = a_job(Interval(HOUR, at("00:00"), IntervalMode.FIXED_DELAY), retry=NO_RETRY, breaker=Breaker(1))
+    job = make_job(Interval(HOUR, at("00:00"), IntervalMode.FIXED_DELAY), retry=NO_RETRY, breaker=Breaker(1))
     waiting_for_the_run = Timer(at("06:00"), None, None)
     settled = settle(a_run(), Failed(ERROR), facts(job, timer=waiting_for_the_run, status=status), NOW, 0)
     assert settled.timer == Timer(NOW, None, None)

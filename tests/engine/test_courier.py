@@ -31,8 +31,8 @@ from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST, a_vault
-from tests.engine.receiving import Office, admitted, facts, receiving, work
-from tests.waiting import until
+from tests.engine.webhook_receiver import WebhookHarness, admitted, facts, receive_webhooks, work
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 Owner = psycopg.Connection[Any]
@@ -42,23 +42,25 @@ FREE = CourierCapacity(40, 10, 4)
 
 
 @pytest.fixture
-async def office(database: Database, clock: ManualClock, workspace: WorkspaceId) -> AsyncIterator[Office]:
-    made = Office(database, clock, await admitted(database, workspace), a_vault())
+async def office(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> AsyncIterator[WebhookHarness]:
+    made = WebhookHarness(database, clock, await admitted(database, workspace), a_vault())
     yield made
     await made.close()
 
 
-async def states(office: Office, room_id: RoomId) -> list[str]:
+async def states(office: WebhookHarness, room_id: RoomId) -> list[str]:
     """Of its messages, the oldest first."""
     found = await webhooks.deliveries(office.database, office.caller, room_id, 2**62, 200, None)
     return [each.state.value for each in reversed(found)]
 
 
-async def test_a_message_is_sent_signed_as_standard_webhooks_say(office: Office) -> None:
+async def test_a_message_is_sent_signed_as_standard_webhooks_say(office: WebhookHarness) -> None:
     await secrets.create(
         office.database, office.vault, Scope(office.caller.workspace_id, office.caller.actor), "hook", SECRET
     )
-    async with receiving() as receiver:
+    async with receive_webhooks() as receiver:
         room_id = await office.room(receiver.url, "hook")
         await office.post(room_id, "stand up")
         await work(office.courier())
@@ -72,8 +74,10 @@ async def test_a_message_is_sent_signed_as_standard_webhooks_say(office: Office)
     assert facts(await office.look(room_id)) == {"seq": 1, "failing": False, "error": None}
 
 
-async def test_a_receiver_that_fails_gets_the_same_again_later_under_the_same_id(office: Office) -> None:
-    async with receiving("500 Oops", "503 Busy\r\nretry-after: 120") as receiver:
+async def test_a_receiver_that_fails_gets_the_same_again_later_under_the_same_id(
+    office: WebhookHarness,
+) -> None:
+    async with receive_webhooks("500 Oops", "503 Busy\r\nretry-after: 120") as receiver:
         room_id = await office.room(receiver.url)
         await office.post(room_id, "hello")
         courier = office.courier()
@@ -97,8 +101,8 @@ async def test_a_receiver_that_fails_gets_the_same_again_later_under_the_same_id
     assert facts(await office.look(room_id)) == {"seq": 1, "failing": False, "error": None}
 
 
-async def test_what_came_while_the_receiver_was_away_arrives_in_order(office: Office) -> None:
-    async with receiving() as receiver:
+async def test_what_came_while_the_receiver_was_away_arrives_in_order(office: WebhookHarness) -> None:
+    async with receive_webhooks() as receiver:
         port = receiver.port
     room_id = await office.room(f"http://127.0.0.1:{port}/hook")
     courier = office.courier()
@@ -108,14 +112,14 @@ async def test_what_came_while_the_receiver_was_away_arrives_in_order(office: Of
     assert "No answer" in str(facts(await office.look(room_id))["error"])
     assert await states(office, room_id) == ["waiting"] * 3
     office.clock.advance(MINUTE)
-    async with receiving(port=port) as receiver:
+    async with receive_webhooks(port=port) as receiver:
         await work(courier)
     assert receiver.texts == ["one", "two", "three"]
     assert await states(office, room_id) == ["delivered"] * 3
 
 
-async def test_what_nobody_took_for_a_day_is_given_up_and_lets_the_next_go(office: Office) -> None:
-    async with receiving(*["500 Oops"] * 3) as receiver:
+async def test_what_nobody_took_for_a_day_is_given_up_and_lets_the_next_go(office: WebhookHarness) -> None:
+    async with receive_webhooks(*["500 Oops"] * 3) as receiver:
         room_id = await office.room(receiver.url)
         await office.post(room_id, "old", "older than a day when its turn comes")
         courier = office.courier()
@@ -132,9 +136,9 @@ async def test_what_nobody_took_for_a_day_is_given_up_and_lets_the_next_go(offic
 
 
 async def test_a_receiver_that_is_gone_for_good_is_left_alone_until_the_webhook_is_set_again(
-    office: Office,
+    office: WebhookHarness,
 ) -> None:
-    async with receiving("410 Gone") as receiver:
+    async with receive_webhooks("410 Gone") as receiver:
         room_id = await office.room(receiver.url)
         await office.post(room_id, "one", "two")
         courier = office.courier()
@@ -156,11 +160,11 @@ async def test_a_receiver_that_is_gone_for_good_is_left_alone_until_the_webhook_
     assert receiver.texts == ["one", "four", "one", "two"]
 
 
-async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(office: Office) -> None:
+async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(office: WebhookHarness) -> None:
     async def inside(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"]
 
-    async with receiving() as receiver:
+    async with receive_webhooks() as receiver:
         room_id = await office.room(f"http://innocent.test:{receiver.port}/hook")
         await office.post(room_id, "secret")
         await work(office.courier(egress=Egress(resolve=inside)))
@@ -174,10 +178,10 @@ async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(off
         assert delivery.error == error
 
 
-async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, owner: Owner) -> None:
+async def test_a_secret_that_is_missing_is_told_and_waited_for(office: WebhookHarness, owner: Owner) -> None:
     workspace_id, by = office.caller.workspace_id, office.caller.actor
     made = await secrets.create(office.database, office.vault, Scope(workspace_id, by), "hook", "not a key")
-    async with receiving() as receiver:
+    async with receive_webhooks() as receiver:
         room_id = await office.room(receiver.url, "hook")
         await office.post(room_id, "hello")
         courier = office.courier()
@@ -196,8 +200,10 @@ async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, o
     assert receiver.texts == ["hello"]
 
 
-async def test_a_receiver_that_hangs_keeps_its_share_of_hands_and_delays_nobody(office: Office) -> None:
-    async with receiving(*[None] * 9) as hanging, receiving() as well:
+async def test_a_receiver_that_hangs_keeps_its_share_of_hands_and_delays_nobody(
+    office: WebhookHarness,
+) -> None:
+    async with receive_webhooks(*[None] * 9) as hanging, receive_webhooks() as well:
         for number in range(9):
             await office.post(await office.room(hanging.url, name=f"room {number}"), "hangs")
         await office.post(await office.room(well.url), "passes")
@@ -206,16 +212,18 @@ async def test_a_receiver_that_hangs_keeps_its_share_of_hands_and_delays_nobody(
             while not well.came:
                 await courier.step()
                 await asyncio.sleep(0.01)
-            await until(lambda: len(hanging.came) == OF_ONE_RECEIVER)
+            await wait_until(lambda: len(hanging.came) == OF_ONE_RECEIVER)
             await courier.step()
         assert len(hanging.came) == OF_ONE_RECEIVER
         for task in list(courier._sending):  # the test would have to wait for their deadline
             task.cancel()
 
 
-async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Office) -> None:
+async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: WebhookHarness) -> None:
     other = await workspaces.create(office.database, TEST, "acme", "Acme", "UTC", {})
-    theirs = Office(office.database, office.clock, await admitted(office.database, other.id), office.vault)
+    theirs = WebhookHarness(
+        office.database, office.clock, await admitted(office.database, other.id), office.vault
+    )
     for number in range(12):
         await office.post(await office.room(f"http://{number}.example.test/"), "many")
     office.clock.advance(SECOND)
@@ -227,16 +235,20 @@ async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Off
     assert len(rest.parcels) == 8  # of the many, ten are on their way at once
 
 
-async def test_a_restored_installation_sends_nothing_until_it_is_released(office: Office) -> None:
-    async with receiving() as receiver:
+async def test_a_restored_installation_sends_nothing_until_it_is_released(office: WebhookHarness) -> None:
+    async with receive_webhooks() as receiver:
         await office.post(await office.room(receiver.url), "of last week")
         await installation.hold_after_restore(office.database, "restored from monday.dump")
         await work(office.courier())
     assert receiver.came == []
 
 
-async def test_two_couriers_send_everything_once(office: Office, login_url: str) -> None:
-    async with Database(login_url, clock=office.clock) as other, receiving() as one, receiving() as two:
+async def test_two_couriers_send_everything_once(office: WebhookHarness, login_url: str) -> None:
+    async with (
+        Database(login_url, clock=office.clock) as other,
+        receive_webhooks() as one,
+        receive_webhooks() as two,
+    ):
         for number in range(12):
             room_id = await office.room((one, two)[number % 2].url, name=f"room {number}")
             await office.post(room_id, *(f"{number} {place}" for place in "abc"))
@@ -253,9 +265,9 @@ async def test_two_couriers_send_everything_once(office: Office, login_url: str)
 
 
 async def test_what_a_courier_died_over_is_sent_again_under_its_id_and_its_late_word_not_taken(
-    office: Office,
+    office: WebhookHarness,
 ) -> None:
-    async with receiving() as receiver:
+    async with receive_webhooks() as receiver:
         room_id = await office.room(receiver.url)
         await office.post(room_id, "once or twice")
         died = await services.take(office.database, FREE, office.vault)
@@ -271,9 +283,9 @@ async def test_what_a_courier_died_over_is_sent_again_under_its_id_and_its_late_
 
 
 async def test_a_room_that_is_gone_or_sends_no_more_leaves_nothing_to_send(
-    office: Office, owner: Owner
+    office: WebhookHarness, owner: Owner
 ) -> None:
-    async with receiving() as receiver:
+    async with receive_webhooks() as receiver:
         deleted, removed = await office.room(receiver.url), await office.room(receiver.url)
         for room_id in (deleted, removed):
             await office.post(room_id, "unsent")
@@ -286,8 +298,10 @@ async def test_a_room_that_is_gone_or_sends_no_more_leaves_nothing_to_send(
     assert owner.execute("SELECT count(*) FROM foliot.outbox").fetchone() == (1,)
 
 
-async def test_a_message_that_is_no_longer_kept_lets_the_next_go(office: Office, owner: Owner) -> None:
-    async with receiving() as receiver:
+async def test_a_message_that_is_no_longer_kept_lets_the_next_go(
+    office: WebhookHarness, owner: Owner
+) -> None:
+    async with receive_webhooks() as receiver:
         room_id = await office.room(receiver.url)
         await office.post(room_id, "pruned", "kept")
         owner.execute("DELETE FROM foliot.messages WHERE text = 'pruned'")
@@ -297,10 +311,10 @@ async def test_a_message_that_is_no_longer_kept_lets_the_next_go(office: Office,
         assert facts(await office.look(room_id)) == {"seq": 2, "failing": False, "error": None}
 
 
-async def test_an_archived_workspace_sends_nothing(office: Office) -> None:
-    async with receiving() as receiver:
+async def test_an_archived_workspace_sends_nothing(office: WebhookHarness) -> None:
+    async with receive_webhooks() as receiver:
         other = await workspaces.create(office.database, TEST, "acme", "Acme", "UTC", {})
-        theirs = Office(
+        theirs = WebhookHarness(
             office.database, office.clock, await admitted(office.database, other.id), office.vault
         )
         room_id = await theirs.room(receiver.url)
@@ -311,10 +325,12 @@ async def test_an_archived_workspace_sends_nothing(office: Office) -> None:
         assert await states(theirs, room_id) == ["dead"]
 
 
-async def test_a_workspace_sees_and_is_told_of_its_own_alone(office: Office, owner: Owner) -> None:
+async def test_a_workspace_sees_and_is_told_of_its_own_alone(office: WebhookHarness, owner: Owner) -> None:
     other = await workspaces.create(office.database, TEST, "acme", "Acme", "UTC", {})
-    theirs = Office(office.database, office.clock, await admitted(office.database, other.id), office.vault)
-    async with receiving("500 Oops") as failing, receiving() as well:
+    theirs = WebhookHarness(
+        office.database, office.clock, await admitted(office.database, other.id), office.vault
+    )
+    async with receive_webhooks("500 Oops") as failing, receive_webhooks() as well:
         ours, others = await office.room(failing.url), await theirs.room(well.url)
         await office.post(ours, "ours")
         await theirs.post(others, "theirs")
@@ -326,8 +342,8 @@ async def test_a_workspace_sees_and_is_told_of_its_own_alone(office: Office, own
     assert found == [(other.id, True), (office.caller.workspace_id, None)]
 
 
-async def test_a_change_of_address_counts_for_what_waits(office: Office) -> None:
-    async with receiving("500 Oops") as old, receiving() as new:
+async def test_a_change_of_address_counts_for_what_waits(office: WebhookHarness) -> None:
+    async with receive_webhooks("500 Oops") as old, receive_webhooks() as new:
         room_id = await office.room(old.url)
         await office.post(room_id, "one", "two")
         courier = office.courier()
@@ -342,9 +358,9 @@ async def test_a_change_of_address_counts_for_what_waits(office: Office) -> None
 
 
 async def test_what_is_old_goes_messages_empty_rooms_of_runs_and_ended_deliveries(
-    office: Office, owner: Owner
+    office: WebhookHarness, owner: Owner
 ) -> None:
-    async with receiving() as receiver:
+    async with receive_webhooks() as receiver:
         room_id = await office.room(receiver.url)
         await office.post(room_id, "old")
         await work(office.courier())

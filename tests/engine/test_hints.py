@@ -13,7 +13,7 @@ from foliot.services import hints
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database
 from foliot.testing.database import Databases, pool_url
-from tests.waiting import until
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,7 @@ async def test_many_announcements_at_once_become_few(
     monkeypatch.setattr(hints, "say", say)
     announcer = Announcer(database, pause=0.02)
     announcer.announce(Hint.READY)
-    await until(lambda: said)
+    await wait_until(lambda: said)
     for _ in range(100):
         announcer.announce(Hint.READY)
     async with asyncio.timeout(20):

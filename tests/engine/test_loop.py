@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.engine import loop as loops
 from foliot.engine.loop import AT_ONCE, Loop
-from tests.waiting import until
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 AN_HOUR = timedelta(hours=1)
@@ -20,7 +20,7 @@ AN_HOUR = timedelta(hours=1)
 async def running(loop: Loop, holds: Callable[[], bool]) -> None:
     """Run it until the condition holds, then stop it; it must end by itself."""
     task = asyncio.create_task(loop.run())
-    await until(holds)
+    await wait_until(holds)
     loop.stop()
     await asyncio.wait_for(task, 20)
 

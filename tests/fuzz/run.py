@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from tests.stories.serving import Serving
+from tests.stories.server_process import ServerProcess
 
 HERE = Path(__file__).parent
 CONFIG = HERE / "schemathesis.toml"
@@ -79,7 +79,7 @@ def target(url: str | None = None, key: str | None = None) -> Iterator[tuple[str
         return
     with tempfile.TemporaryDirectory(prefix="foliot-fuzz-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL may run as another user
-        serving = Serving(Path(folder).resolve() / "data")
+        serving = ServerProcess(Path(folder).resolve() / "data")
         try:
             address = serving.wait_for_url()
             yield address, (Path(folder) / "data" / "admin.key").read_text().strip()

@@ -15,7 +15,7 @@ from foliot.services.messaging import events
 from foliot.services.messaging.events import EventFilter, EventPosition
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from tests.services.shop import Shop, definition
+from tests.services.service_driver import ServiceDriver, definition
 
 pytestmark = pytest.mark.anyio
 Two = tuple[AsyncConnection[Any], AsyncConnection[Any]]
@@ -45,9 +45,9 @@ async def told(
 
 
 async def test_what_commits_late_is_told_late_and_not_passed_over(
-    database: Database, workspace: WorkspaceId, clock: ManualClock, two_hands: Two
+    database: Database, workspace: WorkspaceId, clock: ManualClock, two_connections: Two
 ) -> None:
-    left, right = two_hands
+    left, right = two_connections
     place = (await events.listen(database, workspace)).place
     await tell(left, workspace, clock, "job.first")
     await tell(right, workspace, clock, "job.second")
@@ -61,10 +61,10 @@ async def test_what_commits_late_is_told_late_and_not_passed_over(
 
 
 async def test_a_number_taken_first_may_be_written_last(
-    database: Database, workspace: WorkspaceId, clock: ManualClock, two_hands: Two
+    database: Database, workspace: WorkspaceId, clock: ManualClock, two_connections: Two
 ) -> None:
     """The transaction that began first gets the later place in the sequence, and commits last."""
-    left, right = two_hands
+    left, right = two_connections
     place = (await events.listen(database, workspace)).place
     await left.execute("SELECT pg_current_xact_id()")
     await tell(right, workspace, clock, "job.of_the_second")
@@ -77,9 +77,9 @@ async def test_a_number_taken_first_may_be_written_last(
 
 
 async def test_one_that_is_rolled_back_is_never_told_and_holds_up_nobody(
-    database: Database, workspace: WorkspaceId, clock: ManualClock, two_hands: Two
+    database: Database, workspace: WorkspaceId, clock: ManualClock, two_connections: Two
 ) -> None:
-    left, right = two_hands
+    left, right = two_connections
     place = (await events.listen(database, workspace)).place
     await tell(left, workspace, clock, "job.first")
     await tell(right, workspace, clock, "job.second")
@@ -89,7 +89,7 @@ async def test_one_that_is_rolled_back_is_never_told_and_holds_up_nobody(
 
 
 async def test_readers_beside_busy_writers_see_everything_once(
-    database: Database, workspace: WorkspaceId, login_url: str, clock: ManualClock, shop: Shop
+    database: Database, workspace: WorkspaceId, login_url: str, clock: ManualClock, driver: ServiceDriver
 ) -> None:
     """Jobs are made and paused by many hands at once, while somebody reads in small batches from another node."""
     start = (await events.listen(database, workspace)).place

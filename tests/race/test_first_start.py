@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from foliot.services.identity import installation
 from foliot.storage.tx import Database
-from tests.race.blocked import until_blocked
+from tests.race.lock_waits import until_blocked
 
 
 async def test_of_many_first_starts_one_makes_the_key(login_url: str, owner: psycopg.Connection[Any]) -> None:
@@ -24,10 +24,10 @@ async def test_of_many_first_starts_one_makes_the_key(login_url: str, owner: psy
 
 
 async def test_a_first_start_waits_for_the_one_before_it(
-    database: Database, two_hands: tuple[AsyncConnection[Any], AsyncConnection[Any]]
+    database: Database, two_connections: tuple[AsyncConnection[Any], AsyncConnection[Any]]
 ) -> None:
     """The row of the installation is the door: whoever is inside is waited for, and what it did is seen."""
-    inside, watcher = two_hands
+    inside, watcher = two_connections
     await inside.execute("SELECT FROM foliot.installation FOR UPDATE")
     late = asyncio.create_task(installation.first_start(database, tzdata_version="2026.6"))
     await until_blocked(watcher)

@@ -27,7 +27,7 @@ from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers as stored
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
-from tests.race.blocked import BLOCKED
+from tests.race.lock_waits import BLOCKED
 
 pytestmark = pytest.mark.anyio
 DAY = timedelta(days=1)

@@ -74,14 +74,14 @@ def test_a_node_waits_for_the_one_that_is_migrating(empty_url: str) -> None:
         answers.append(migrate(empty_url, login=LOGIN, migrations=slow, patience=60).applied)
 
     migrate(empty_url, login=LOGIN)
-    with psycopg.connect(empty_url) as keeper:
-        keeper.execute("SELECT pg_advisory_xact_lock(%s)", [gate])
+    with psycopg.connect(empty_url) as lock_holder:
+        lock_holder.execute("SELECT pg_advisory_xact_lock(%s)", [gate])
         nodes = [threading.Thread(target=node) for _ in range(2)]
         for thread in nodes:
             thread.start()
-        until_someone_waits_for(gate, keeper)
+        until_someone_waits_for(gate, lock_holder)
         assert answers == []
-        keeper.rollback()
+        lock_holder.rollback()
         for thread in nodes:
             thread.join(timeout=60)
     assert sorted(answers) == [(), (slow[-1].label,)]

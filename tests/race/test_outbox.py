@@ -16,17 +16,17 @@ from foliot.services.messaging.courier import CourierCapacity as Free
 from foliot.services.messaging.courier import OutgoingMessage
 from foliot.services.messaging.rooms import NewRoom, RoomChanges
 from foliot.storage.tx import Database
-from tests.engine.receiving import admitted
-from tests.race.hands import Hands
-from tests.services.shop import Shop
+from tests.engine.webhook_receiver import admitted
+from tests.race.race_nodes import RaceNodes
+from tests.services.service_driver import ServiceDriver
 
 pytestmark = pytest.mark.anyio
 HOOK = Hook("https://example.test/hook", "example.test:443")
 RECEIVED = Answered(200, "")
 
 
-async def a_room(database: Database, shop: Shop) -> tuple[Caller, RoomId]:
-    caller = await admitted(database, shop.workspace)
+async def a_room(database: Database, driver: ServiceDriver) -> tuple[Caller, RoomId]:
+    caller = await admitted(database, driver.workspace)
     room = await rooms.create(database, caller, NewRoom("support"), HOOK)
     await rooms.post(database, caller, room.id, "first")
     return caller, room.id
@@ -36,75 +36,91 @@ async def taken(database: Database) -> list[OutgoingMessage]:
     return list((await courier.take(database, Free(40, 10, 4), None)).parcels)
 
 
-async def test_a_message_written_while_the_one_before_it_ends_is_next(shop: Shop, hands: Hands) -> None:
-    caller, room_id = await a_room(hands.left, shop)
-    [first] = await taken(hands.left)
-    async with hands.midway(rooms.post(hands.left, caller, room_id, "second"), at="audit") as writing:
-        ending = await hands.behind(courier.record(hands.right, first.taken, RECEIVED))
+async def test_a_message_written_while_the_one_before_it_ends_is_next(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    caller, room_id = await a_room(nodes.left, driver)
+    [first] = await taken(nodes.left)
+    async with nodes.paused_at_table(
+        rooms.post(nodes.left, caller, room_id, "second"), at="audit"
+    ) as writing:
+        ending = await nodes.start_blocked(courier.record(nodes.right, first.taken, RECEIVED))
     await writing
     await ending
-    assert [each.message.text for each in await taken(hands.left)] == ["second"]
+    assert [each.message.text for each in await taken(nodes.left)] == ["second"]
 
 
-async def test_a_message_that_comes_behind_an_end_under_way_is_next(shop: Shop, hands: Hands) -> None:
-    caller, room_id = await a_room(hands.left, shop)
-    [first] = await taken(hands.left)
-    async with hands.midway(courier.record(hands.left, first.taken, RECEIVED), at="outbox") as ending:
-        writing = await hands.behind(rooms.post(hands.right, caller, room_id, "second"))
+async def test_a_message_that_comes_behind_an_end_under_way_is_next(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    caller, room_id = await a_room(nodes.left, driver)
+    [first] = await taken(nodes.left)
+    async with nodes.paused_at_table(
+        courier.record(nodes.left, first.taken, RECEIVED), at="outbox"
+    ) as ending:
+        writing = await nodes.start_blocked(rooms.post(nodes.right, caller, room_id, "second"))
     await ending
     await writing
-    assert [each.message.text for each in await taken(hands.left)] == ["second"]
+    assert [each.message.text for each in await taken(nodes.left)] == ["second"]
 
 
-async def test_of_two_who_take_at_once_each_gets_what_the_other_does_not(shop: Shop, hands: Hands) -> None:
-    caller = await admitted(hands.left, shop.workspace)
+async def test_of_two_who_take_at_once_each_gets_what_the_other_does_not(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    caller = await admitted(nodes.left, driver.workspace)
     for number in range(4):
         hook = Hook(f"https://{number}.example.test/hook", f"{number}.example.test:443")
-        room = await rooms.create(hands.left, caller, NewRoom("support"), hook)
-        await rooms.post(hands.left, caller, room.id, str(number))
-    async with hands.midway(courier.take(hands.left, Free(2, 2, 4), None), at="outbox") as first:
-        second = await hands.behind(courier.take(hands.right, Free(40, 10, 4), None))
+        room = await rooms.create(nodes.left, caller, NewRoom("support"), hook)
+        await rooms.post(nodes.left, caller, room.id, str(number))
+    async with nodes.paused_at_table(courier.take(nodes.left, Free(2, 2, 4), None), at="outbox") as first:
+        second = await nodes.start_blocked(courier.take(nodes.right, Free(40, 10, 4), None))
     both = [[each.message.text for each in (await side).parcels] for side in (first, second)]
     assert sorted(both[0] + both[1]) == ["0", "1", "2", "3"]
 
 
 async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
-    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
 ) -> None:
-    caller, room_id = await a_room(hands.left, shop)
-    await rooms.post(hands.left, caller, room_id, "second")
-    [first] = await taken(hands.left)
-    async with hands.midway(courier.record(hands.left, first.taken, RECEIVED), at="outbox") as ending:
-        removing = await hands.behind(rooms.change(hands.right, caller, room_id, RoomChanges(webhook=None)))
+    caller, room_id = await a_room(nodes.left, driver)
+    await rooms.post(nodes.left, caller, room_id, "second")
+    [first] = await taken(nodes.left)
+    async with nodes.paused_at_table(
+        courier.record(nodes.left, first.taken, RECEIVED), at="outbox"
+    ) as ending:
+        removing = await nodes.start_blocked(
+            rooms.change(nodes.right, caller, room_id, RoomChanges(webhook=None))
+        )
     await ending
     await removing
     told = owner.execute("SELECT position, delivered, error FROM foliot.outbox ORDER BY position").fetchall()
     assert told == [(1, True, None), (2, False, room_steps.REMOVED)]
 
 
-async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(shop: Shop, hands: Hands) -> None:
+async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
     """Who sets a webhook and then reads what there is must miss nothing that comes behind it."""
-    caller = await admitted(hands.left, shop.workspace)
-    room = await rooms.create(hands.left, caller, NewRoom("support"))
-    setting = rooms.change(hands.left, caller, room.id, RoomChanges(webhook=lambda _: HOOK))
-    async with hands.midway(setting, at="audit") as first:
-        writing = await hands.behind(rooms.post(hands.right, caller, room.id, "hello"))
+    caller = await admitted(nodes.left, driver.workspace)
+    room = await rooms.create(nodes.left, caller, NewRoom("support"))
+    setting = rooms.change(nodes.left, caller, room.id, RoomChanges(webhook=lambda _: HOOK))
+    async with nodes.paused_at_table(setting, at="audit") as first:
+        writing = await nodes.start_blocked(rooms.post(nodes.right, caller, room.id, "hello"))
     await first
     assert (await writing).is_sent_on
-    assert [each.message.text for each in await taken(hands.left)] == ["hello"]
+    assert [each.message.text for each in await taken(nodes.left)] == ["hello"]
 
 
 @pytest.mark.parametrize("answer", [Answered(200, ""), Answered(410, "It is gone."), Unanswered("Too late.")])
 async def test_what_the_old_address_answers_counts_no_more_once_another_is_set(
-    shop: Shop, hands: Hands, answer: Came
+    driver: ServiceDriver, nodes: RaceNodes, answer: Came
 ) -> None:
-    caller, room_id = await a_room(hands.left, shop)
-    await rooms.post(hands.left, caller, room_id, "second")
-    [first] = await taken(hands.left)
+    caller, room_id = await a_room(nodes.left, driver)
+    await rooms.post(nodes.left, caller, room_id, "second")
+    [first] = await taken(nodes.left)
     other = Hook("https://other.test/hook", "other.test:443")
-    await rooms.change(hands.left, caller, room_id, RoomChanges(webhook=lambda _: other))
-    await courier.record(hands.right, first.taken, answer)
-    hook = (await rooms.get(hands.left, caller, room_id)).webhook
+    await rooms.change(nodes.left, caller, room_id, RoomChanges(webhook=lambda _: other))
+    await courier.record(nodes.right, first.taken, answer)
+    hook = (await rooms.get(nodes.left, caller, room_id)).webhook
     assert hook is not None
     assert (hook.stopped_at, hook.failing_since) == (None, None)
-    assert [(each.message.text, each.url) for each in await taken(hands.left)] == [("first", other.url)]
+    assert [(each.message.text, each.url) for each in await taken(nodes.left)] == [("first", other.url)]

@@ -23,9 +23,9 @@ from foliot.services.workers.remote_register import WorkerPrincipal
 from foliot.storage.identity import members as stored_members
 from foliot.storage.identity import workspaces as stored
 from foliot.storage.tx import Database, Role
-from tests.race.hands import Hands
-from tests.services.hosting import Machine, machine
-from tests.services.shop import Shop, definition
+from tests.race.race_nodes import RaceNodes
+from tests.services.remote_hosts import RemoteHost, register_host
+from tests.services.service_driver import ServiceDriver, definition
 
 pytestmark = pytest.mark.anyio
 ANA = Actor("ana", quotas=Quotas(jobs=3))
@@ -35,11 +35,13 @@ def create(database: Database, workspace: WorkspaceId) -> Any:
     return jobs.create(database, Scope(workspace, ANA), definition())
 
 
-async def test_two_who_reach_for_the_last_place_do_not_both_get_it(shop: Shop, hands: Hands) -> None:
+async def test_two_who_reach_for_the_last_place_do_not_both_get_it(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
     for _ in range(2):
-        await create(hands.left, shop.workspace)
-    async with hands.midway(create(hands.left, shop.workspace), at="audit") as first:
-        second = await hands.behind(create(hands.right, shop.workspace))
+        await create(nodes.left, driver.workspace)
+    async with nodes.paused_at_table(create(nodes.left, driver.workspace), at="audit") as first:
+        second = await nodes.start_blocked(create(nodes.right, driver.workspace))
     await first
     with pytest.raises(QuotaExceeded) as refused:
         await second
@@ -47,58 +49,62 @@ async def test_two_who_reach_for_the_last_place_do_not_both_get_it(shop: Shop, h
 
 
 async def test_a_crowd_gets_as_many_places_as_there_are(
-    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
 ) -> None:
-    sides = (hands.left, hands.right)
-    asked = [create(sides[n % 2], shop.workspace) for n in range(16)]
+    sides = (nodes.left, nodes.right)
+    asked = [create(sides[n % 2], driver.workspace) for n in range(16)]
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(each, QuotaExceeded) for each in answers) == 13
     assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (3,)
 
 
 async def test_a_crowd_of_hosts_gets_as_many_places_as_there_are(
-    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
 ) -> None:
     by = Actor("hosts", quotas=Quotas(hosts=3, servers=4))
-    speaker = WorkerPrincipal(shop.workspace, PrincipalId(uuid4()), by)
-    sides = (hands.left, hands.right)
+    speaker = WorkerPrincipal(driver.workspace, PrincipalId(uuid4()), by)
+    sides = (nodes.left, nodes.right)
     asked = [
-        machine(sides[n % 2], speaker, f"h{n}", *([f"s{n}"] if n % 2 else [f"a{n}", f"b{n}"]))
+        register_host(sides[n % 2], speaker, f"h{n}", *([f"s{n}"] if n % 2 else [f"a{n}", f"b{n}"]))
         for n in range(12)
     ]
     answers = await asyncio.gather(*asked, return_exceptions=True)
-    assert {type(each) for each in answers} <= {QuotaExceeded, Machine}
+    assert {type(each) for each in answers} <= {QuotaExceeded, RemoteHost}
     counts = "SELECT (SELECT count(*) FROM foliot.hosts), (SELECT count(*) FROM foliot.server_instances)"
     found = owner.execute(counts).fetchone()
     assert found is not None
-    assert found[0] == sum(isinstance(each, Machine) for each in answers)
+    assert found[0] == sum(isinstance(each, RemoteHost) for each in answers)
     assert (found[0] <= 3, found[1] <= 4, found[0] == 3 or found[1] >= 3) == (True, True, True), found
 
 
-async def test_two_who_reach_for_the_last_room_do_not_both_get_it(shop: Shop, hands: Hands) -> None:
-    caller = replace(await _admin(hands.left, shop.workspace), quotas=Quotas(rooms=1))
-    async with hands.midway(rooms.create(hands.left, caller, NewRoom("one")), at="audit") as first:
-        second = await hands.behind(rooms.create(hands.right, caller, NewRoom("two")))
+async def test_two_who_reach_for_the_last_room_do_not_both_get_it(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    caller = replace(await _admin(nodes.left, driver.workspace), quotas=Quotas(rooms=1))
+    async with nodes.paused_at_table(rooms.create(nodes.left, caller, NewRoom("one")), at="audit") as first:
+        second = await nodes.start_blocked(rooms.create(nodes.right, caller, NewRoom("two")))
     await first
     with pytest.raises(QuotaExceeded) as refused:
         await second
     assert (refused.value.quota, refused.value.limit) == ("rooms", 1)
 
 
-async def test_a_place_that_an_archived_job_leaves_can_be_taken(shop: Shop, hands: Hands) -> None:
+async def test_a_place_that_an_archived_job_leaves_can_be_taken(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
     from foliot.services.jobs.job_status import archive
 
-    made = [await create(hands.left, shop.workspace) for _ in range(3)]
-    await archive(hands.right, Scope(shop.workspace, ANA), made[0].id)
-    await create(hands.left, shop.workspace)
+    made = [await create(nodes.left, driver.workspace) for _ in range(3)]
+    await archive(nodes.right, Scope(driver.workspace, ANA), made[0].id)
+    await create(nodes.left, driver.workspace)
 
 
 async def test_whoever_makes_a_job_while_its_workspace_is_put_away_is_refused(
-    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
 ) -> None:
-    other = await workspaces.create(hands.left, ANA, "acme", "Acme", "UTC", {})
-    async with hands.midway(workspaces.archive(hands.left, ANA, other.id), at="audit") as first:
-        second = await hands.behind(create(hands.right, other.id))
+    other = await workspaces.create(nodes.left, ANA, "acme", "Acme", "UTC", {})
+    async with nodes.paused_at_table(workspaces.archive(nodes.left, ANA, other.id), at="audit") as first:
+        second = await nodes.start_blocked(create(nodes.right, other.id))
     await first
     with pytest.raises(Conflict):
         await second
@@ -106,22 +112,24 @@ async def test_whoever_makes_a_job_while_its_workspace_is_put_away_is_refused(
 
 
 async def test_a_job_made_while_its_workspace_is_put_away_goes_with_it(
-    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
 ) -> None:
-    other = await workspaces.create(hands.left, ANA, "acme", "Acme", "UTC", {})
-    async with hands.midway(create(hands.left, other.id), at="audit") as first:
-        second = await hands.behind(workspaces.archive(hands.right, ANA, other.id))
+    other = await workspaces.create(nodes.left, ANA, "acme", "Acme", "UTC", {})
+    async with nodes.paused_at_table(create(nodes.left, other.id), at="audit") as first:
+        second = await nodes.start_blocked(workspaces.archive(nodes.right, ANA, other.id))
     await first
     await second
     assert owner.execute("SELECT status FROM foliot.jobs").fetchall() == [("archived",)]
 
 
 async def test_two_administrators_cannot_take_each_other_away(
-    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
 ) -> None:
-    first, second = [await _admin(hands.left, shop.workspace) for _ in range(2)]
-    async with hands.midway(members.remove(hands.left, first, second.holder.principal.id), at="audit") as one:
-        other = await hands.behind(members.remove(hands.right, second, first.holder.principal.id))
+    first, second = [await _admin(nodes.left, driver.workspace) for _ in range(2)]
+    async with nodes.paused_at_table(
+        members.remove(nodes.left, first, second.holder.principal.id), at="audit"
+    ) as one:
+        other = await nodes.start_blocked(members.remove(nodes.right, second, first.holder.principal.id))
     results = await asyncio.gather(one, other, return_exceptions=True)
     assert sum(isinstance(each, FoliotError) for each in results) == 1
     left = owner.execute(

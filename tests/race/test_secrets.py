@@ -13,58 +13,62 @@ from foliot.services.jobs import jobs
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.vault import Vault
 from foliot.testing.fixtures import TEST, InMemoryKeys, a_vault
-from tests.race.hands import Hands
-from tests.services.shop import Shop, definition
+from tests.race.race_nodes import RaceNodes
+from tests.services.service_driver import ServiceDriver, definition
 
 pytestmark = pytest.mark.anyio
 NAMING = replace(definition(), config={"headers": {"x": {"secret": "crm"}}})
 
 
 async def test_a_job_that_begins_to_name_a_secret_keeps_it_from_being_deleted(
-    shop: Shop, hands: Hands
+    driver: ServiceDriver, nodes: RaceNodes
 ) -> None:
-    crm = await secrets.create(hands.left, a_vault(), Scope(shop.workspace, TEST), "crm", "value")
-    async with hands.midway(
-        jobs.create(hands.left, Scope(shop.workspace, TEST), NAMING), at="audit"
+    crm = await secrets.create(nodes.left, a_vault(), Scope(driver.workspace, TEST), "crm", "value")
+    async with nodes.paused_at_table(
+        jobs.create(nodes.left, Scope(driver.workspace, TEST), NAMING), at="audit"
     ) as first:
-        second = await hands.behind(secrets.delete(hands.right, Scope(shop.workspace, TEST), crm))
+        second = await nodes.start_blocked(secrets.delete(nodes.right, Scope(driver.workspace, TEST), crm))
     await first
     with pytest.raises(Conflict, match="is used by"):
         await second
 
 
-async def test_a_job_that_comes_behind_a_deletion_finds_the_secret_gone(shop: Shop, hands: Hands) -> None:
-    crm = await secrets.create(hands.left, a_vault(), Scope(shop.workspace, TEST), "crm", "value")
-    async with hands.midway(
-        secrets.delete(hands.left, Scope(shop.workspace, TEST), crm), at="audit"
+async def test_a_job_that_comes_behind_a_deletion_finds_the_secret_gone(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    crm = await secrets.create(nodes.left, a_vault(), Scope(driver.workspace, TEST), "crm", "value")
+    async with nodes.paused_at_table(
+        secrets.delete(nodes.left, Scope(driver.workspace, TEST), crm), at="audit"
     ) as first:
-        second = await hands.behind(jobs.create(hands.right, Scope(shop.workspace, TEST), NAMING))
+        second = await nodes.start_blocked(jobs.create(nodes.right, Scope(driver.workspace, TEST), NAMING))
     await first
     with pytest.raises(Invalid, match='no secret "crm"'):
         await second
 
 
 async def test_of_two_new_values_at_once_both_are_versions_and_the_later_one_stays(
-    shop: Shop, hands: Hands
+    driver: ServiceDriver, nodes: RaceNodes
 ) -> None:
     vault = a_vault()
-    crm = await secrets.create(hands.left, vault, Scope(shop.workspace, TEST), "crm", "one")
-    async with hands.midway(
-        secrets.replace(hands.left, vault, Scope(shop.workspace, TEST), crm, "two"), at="audit"
+    crm = await secrets.create(nodes.left, vault, Scope(driver.workspace, TEST), "crm", "one")
+    async with nodes.paused_at_table(
+        secrets.replace(nodes.left, vault, Scope(driver.workspace, TEST), crm, "two"), at="audit"
     ) as first:
-        second = await hands.behind(
-            secrets.replace(hands.right, vault, Scope(shop.workspace, TEST), crm, "three")
+        second = await nodes.start_blocked(
+            secrets.replace(nodes.right, vault, Scope(driver.workspace, TEST), crm, "three")
         )
     await asyncio.gather(first, second)
-    assert (await secrets.get(hands.left, Scope(shop.workspace), crm)).version == 3
+    assert (await secrets.get(nodes.left, Scope(driver.workspace), crm)).version == 3
 
 
-async def test_of_two_nodes_that_start_at_once_one_makes_the_key(shop: Shop, hands: Hands) -> None:
+async def test_of_two_nodes_that_start_at_once_one_makes_the_key(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
     sources = InMemoryKeys(), InMemoryKeys()
     found = await asyncio.gather(
         *(
             master_key.begin(side, Vault(source), makes=True)
-            for side, source in zip((hands.left, hands.right), sources, strict=True)
+            for side, source in zip((nodes.left, nodes.right), sources, strict=True)
         )
     )
     assert sorted(each.opens for each in found) == [False, True]

@@ -22,14 +22,14 @@ from foliot.web.health import Readiness
 
 
 @dataclass(frozen=True)
-class Served:
+class ApiServer:
     url: str
     key: str
     app: Any
 
 
 @pytest.fixture
-async def served(database: Database) -> AsyncIterator[Served]:
+async def api_server(database: Database) -> AsyncIterator[ApiServer]:
     async def probe() -> Readiness:
         return Readiness()
 
@@ -41,14 +41,14 @@ async def served(database: Database) -> AsyncIterator[Served]:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         port = listening.getsockname()[1]
-        yield Served(f"http://127.0.0.1:{port}", first.secret, app)
+        yield ApiServer(f"http://127.0.0.1:{port}", first.secret, app)
         stopping.set()
         server.should_exit = True
         await serving
 
 
 @dataclass(frozen=True)
-class Got:
+class ReceivedRequest:
     method: str
     path: str
     headers: dict[str, str]
@@ -56,21 +56,21 @@ class Got:
 
 
 @dataclass
-class Scripted:
+class ScriptedServer:
     """Answers with what it is told, one after the other, and the last one for ever; None hangs up without a word."""
 
     url: str
     answers: list[tuple[int, dict[str, str], Any] | None] = field(default_factory=list)
-    got: list[Got] = field(default_factory=list)
+    got: list[ReceivedRequest] = field(default_factory=list)
 
 
 @pytest.fixture
-def scripted() -> Iterator[Scripted]:
+def scripted_server() -> Iterator[ScriptedServer]:
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             told.got.append(
-                Got(self.command, self.path, dict(self.headers), json.loads(raw) if raw else None)
+                ReceivedRequest(self.command, self.path, dict(self.headers), json.loads(raw) if raw else None)
             )
             now = told.answers.pop(0) if len(told.answers) > 1 else told.answers[0]
             if now is None:
@@ -90,7 +90,7 @@ def scripted() -> Iterator[Scripted]:
             """Quiet."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        told = Scripted(f"http://127.0.0.1:{server.server_address[1]}")
+        told = ScriptedServer(f"http://127.0.0.1:{server.server_address[1]}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield told

@@ -17,13 +17,13 @@ from foliot.sdk import AsyncClient, Client, Conflict, Invalid, NotFound, Unautho
 from foliot.sdk.keywords import JobKeywords
 from foliot.wire.jobs import JobIn, Retry
 from foliot.wire.schedules import IntervalIn
-from tests.sdk.conftest import Served
+from tests.sdk.conftest import ApiServer
 
 HOOK = {"url": "https://example.test/hook"}
 
 
-async def test_a_job_is_made_watched_and_operated(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_a_job_is_made_watched_and_operated(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         made = await client.jobs.create(
             name="digest",
             type="http",
@@ -58,8 +58,8 @@ async def test_a_job_is_made_watched_and_operated(served: Served) -> None:
         ]
 
 
-async def test_a_job_is_changed_looked_back_upon_and_put_away(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_a_job_is_changed_looked_back_upon_and_put_away(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         made = await client.jobs.create(name="digest", type="http", config=HOOK, schedule="every day at 9am")
         changed = await client.jobs.patch(made.id, {"timeout": "1m"}, revision=1, note="It is quick.")
         assert (changed.timeout, changed.revision) == (timedelta(minutes=1), 2)
@@ -75,9 +75,9 @@ async def test_a_job_is_changed_looked_back_upon_and_put_away(served: Served) ->
         assert (await client.jobs.get(made.id)).status == "archived"
 
 
-async def test_the_synchronous_client_does_the_same(served: Served) -> None:
+async def test_the_synchronous_client_does_the_same(api_server: ApiServer) -> None:
     def story() -> None:
-        with Client(served.url, served.key) as client:
+        with Client(api_server.url, api_server.key) as client:
             job = JobIn(
                 name="beat",
                 type="http",
@@ -100,8 +100,8 @@ async def test_the_synchronous_client_does_the_same(served: Served) -> None:
     await asyncio.to_thread(story)
 
 
-async def test_each_crosses_the_seams_of_pages(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_each_crosses_the_seams_of_pages(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         for number in range(3):
             await client.jobs.create(
                 name=f"job {number}", type="http", config=HOOK, schedule={"kind": "manual"}
@@ -113,8 +113,8 @@ async def test_each_crosses_the_seams_of_pages(served: Served) -> None:
         assert second.next_cursor is None
 
 
-async def test_all_that_is_wrong_with_a_job_is_told_at_once(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_all_that_is_wrong_with_a_job_is_told_at_once(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         with pytest.raises(Invalid) as refused:
             await client.jobs.create(
                 {"name": "", "type": "http", "schedule": {"kind": "manual"}, "tmeout": "10m"}
@@ -126,22 +126,22 @@ async def test_all_that_is_wrong_with_a_job_is_told_at_once(served: Served) -> N
         assert told.request_id
 
 
-async def test_what_is_not_there_and_who_is_not_known_have_errors_of_their_own(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_what_is_not_there_and_who_is_not_known_have_errors_of_their_own(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         for unknown in (uuid4(), "no-id", "a/../b"):
             with pytest.raises(NotFound):
                 await client.jobs.get(unknown)
         for nothing in ("", ".."):
             with pytest.raises(Invalid, match="not an id"):
                 await client.jobs.get(nothing)
-    async with AsyncClient(served.url, "wrong") as client:
+    async with AsyncClient(api_server.url, "wrong") as client:
         with pytest.raises(Unauthorized) as refused:
             await client.jobs.list()
         assert refused.value.hint
 
 
-async def test_a_system_key_chooses_its_workspace(served: Served) -> None:
-    async with AsyncClient(served.url, served.key, "nowhere") as client:
+async def test_a_system_key_chooses_its_workspace(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key, "nowhere") as client:
         with pytest.raises(NotFound):
             await client.jobs.list()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foliot.sdk import AsyncClient, NotFound
-from tests.sdk.conftest import Served
+from tests.sdk.conftest import ApiServer
 
 pytestmark = pytest.mark.anyio
 JOB = {
@@ -16,8 +16,8 @@ JOB = {
 }
 
 
-async def test_every_noun_has_its_dry_run(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_every_noun_has_its_dry_run(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         job = await client.jobs.create(JOB)
         assert (await client.jobs.dry_run.run(job.id)).run.number == 1
         run = await client.jobs.run(job.id)
@@ -38,10 +38,10 @@ async def test_every_noun_has_its_dry_run(served: Served) -> None:
             await client.limits.dry_run.remove(key="db")
 
 
-async def test_a_revocation_tells_what_goes_on(served: Served) -> None:
-    async with AsyncClient(served.url, served.key) as client:
+async def test_a_revocation_tells_what_goes_on(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         first = await client.keys.create("first")
-        async with AsyncClient(served.url, first.secret) as other:
+        async with AsyncClient(api_server.url, first.secret) as other:
             second = await other.keys.create("second")
         assert second.made_by == first.id
         assert (await client.keys.revoke(first.id)).made_valid == 1

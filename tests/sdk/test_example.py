@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fork_server import environ_without_foliot
-from tests.stories.serving import Serving
+from tests.stories.server_process import ServerProcess
 from tests.temporary import temporary_folder
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -43,7 +43,7 @@ class ExampleServer:
 @pytest.fixture(scope="module")
 def example_server() -> Iterator[ExampleServer]:
     with temporary_folder() as folder:
-        serving = Serving(folder / "data")
+        serving = ServerProcess(folder / "data")
         try:
             yield ExampleServer(serving.wait_for_url(), folder / "data")
         finally:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import httpx2
 
-from tests.sdk.conftest import Served
+from tests.sdk.conftest import ApiServer
 from tools.client_generator import SOURCE
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -17,27 +17,27 @@ NOT_YET: frozenset[str] = (
 )  # operations without a method so far, as "GET /jobs"; this list only shrinks
 
 
-async def test_the_client_has_a_method_for_every_operation(served: Served) -> None:
-    offered = await operations(served)
+async def test_the_client_has_a_method_for_every_operation(api_server: ApiServer) -> None:
+    offered = await operations(api_server)
     asked = together(asks())
     assert asked.keys() - offered.keys() == set(), "the client asks for what is not there"
     assert offered.keys() - asked.keys() == NOT_YET
 
 
-async def test_the_methods_take_every_parameter_of_their_operations(served: Served) -> None:
+async def test_the_methods_take_every_parameter_of_their_operations(api_server: ApiServer) -> None:
     asked = together(asks())
     left_out = {
         operation: missing
-        for operation, wanted in (await operations(served)).items()
+        for operation, wanted in (await operations(api_server)).items()
         if operation in asked and (missing := wanted - asked[operation])
     }
     assert left_out == {}
 
 
-async def operations(served: Served) -> dict[str, set[str]]:
+async def operations(api_server: ApiServer) -> dict[str, set[str]]:
     """As "GET /jobs", with the parameters in path and query, as the server describes them."""
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.key}"}) as http:
-        described = (await http.get(f"{served.url}/openapi.json")).json()
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {api_server.key}"}) as http:
+        described = (await http.get(f"{api_server.url}/openapi.json")).json()
     return {
         f"{method.upper()} {path.removeprefix('/api/v1')}": {
             each["name"] for each in operation.get("parameters", ()) if each["in"] in {"path", "query"}

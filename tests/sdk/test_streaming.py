@@ -13,28 +13,30 @@ from foliot.sdk.asynchronous.http import events_of as async_events_of
 from foliot.sdk.connection import Connection
 from foliot.sdk.request import ApiRequest
 from foliot.sdk.synchronous.http import Transport, events_of
-from tests.sdk.conftest import Scripted
-from tests.sdk.test_repeating import BUSY
+from tests.sdk.conftest import ScriptedServer
+from tests.sdk.test_retries import BUSY
 
 SSE = {"Content-Type": "text/event-stream"}
 FIRST = b': hello\n\nid: 7\nevent: run.settled\ndata: {"text": "a\xe2\x80\xa8b"}\n\nid: 8\nda'  # cut short
 SECOND = b"retry: 5\n\nid: 8\nevent: run.settled\ndata: 2\n\n"
 
 
-def test_a_broken_stream_is_resumed_after_the_last_event_that_came(scripted: Scripted) -> None:
-    scripted.answers = [(200, SSE, FIRST), (503, {}, BUSY), None, (200, SSE, SECOND)]
-    http = Transport(Connection(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
+def test_a_broken_stream_is_resumed_after_the_last_event_that_came(scripted_server: ScriptedServer) -> None:
+    scripted_server.answers = [(200, SSE, FIRST), (503, {}, BUSY), None, (200, SSE, SECOND)]
+    http = Transport(
+        Connection(scripted_server.url, "key", is_local=True), workspace=None, timeout=5, retries=0
+    )
     first, second = islice(events_of(http, ApiRequest("GET", "/events"), "6"), 2)
     assert (first.id, first.event, first.json()) == ("7", "run.settled", {"text": "a\u2028b"})
     assert (second.id, second.json()) == ("8", 2)
-    assert [got.headers["Last-Event-ID"] for got in scripted.got] == ["6", "7", "7", "7"]
+    assert [got.headers["Last-Event-ID"] for got in scripted_server.got] == ["6", "7", "7", "7"]
     http.close()
 
 
-async def test_the_asynchronous_stream_does_the_same(scripted: Scripted) -> None:
-    scripted.answers = [(200, SSE, FIRST), None, (200, SSE, SECOND)]
+async def test_the_asynchronous_stream_does_the_same(scripted_server: ScriptedServer) -> None:
+    scripted_server.answers = [(200, SSE, FIRST), None, (200, SSE, SECOND)]
     http = AsyncTransport(
-        Connection(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0
+        Connection(scripted_server.url, "key", is_local=True), workspace=None, timeout=5, retries=0
     )
     seen = []
     stream = async_events_of(http, ApiRequest("GET", "/events"))
@@ -47,12 +49,14 @@ async def test_the_asynchronous_stream_does_the_same(scripted: Scripted) -> None
     await http.close()
 
 
-def test_a_refused_stream_is_not_asked_for_again(scripted: Scripted) -> None:
-    scripted.answers = [(403, {}, {**BUSY, "status": 403, "code": "denied"}), (200, {}, b"{}")]
-    http = Transport(Connection(scripted.url, "key", is_local=True), workspace=None, timeout=5, retries=0)
+def test_a_refused_stream_is_not_asked_for_again(scripted_server: ScriptedServer) -> None:
+    scripted_server.answers = [(403, {}, {**BUSY, "status": 403, "code": "denied"}), (200, {}, b"{}")]
+    http = Transport(
+        Connection(scripted_server.url, "key", is_local=True), workspace=None, timeout=5, retries=0
+    )
     with pytest.raises(Denied):
         next(events_of(http, ApiRequest("GET", "/events")))
     with pytest.raises(Unreadable):
         next(events_of(http, ApiRequest("GET", "/events")))
-    assert len(scripted.got) == 2
+    assert len(scripted_server.got) == 2
     http.close()

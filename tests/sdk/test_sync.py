@@ -19,7 +19,7 @@ from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.wire.jobs import JobOut
 from foliot.wiring.app_sync import JobSync, sync_app
-from tests.sdk.conftest import Served
+from tests.sdk.conftest import ApiServer
 
 HOOK = {"url": "https://example.test/hook"}
 
@@ -40,8 +40,8 @@ def an_app(**options: Any) -> Foliot:
 
 
 @pytest.fixture
-async def client(served: Served) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(served.url, served.key) as client:
+async def client(api_server: ApiServer) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         yield client
 
 
@@ -148,9 +148,9 @@ async def test_a_refused_job_stops_no_other(client: AsyncClient) -> None:
     assert set(await stored(client)) == {"report"}
 
 
-async def test_the_plain_client_does_the_same_and_runs_by_name(served: Served) -> None:
+async def test_the_plain_client_does_the_same_and_runs_by_name(api_server: ApiServer) -> None:
     def use() -> None:
-        with Client(served.url, served.key) as client:
+        with Client(api_server.url, api_server.key) as client:
             app = Foliot("billing", client=client)
             app.job(cron="0 6 * * *")(charge)
             assert app.sync().created == ("charge",)
@@ -161,7 +161,7 @@ async def test_the_plain_client_does_the_same_and_runs_by_name(served: Served) -
 
 
 async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
-    served: Served, client: AsyncClient, database: Database
+    api_server: ApiServer, client: AsyncClient, database: Database
 ) -> None:
     done = await asyncio.gather(*(sync_app(database, an_app()) for _ in range(4)))
     assert not any(each.refused for each in done)
@@ -170,11 +170,11 @@ async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
     assert await sync_app(database, an_app()) == SyncResult(same=("charge", "report"))
     assert (await sync_app(database, an_app(timeout="1m"))).changed == ("charge",)
     assert await an_app(timeout="1m").sync_async(client) == SyncResult(same=("charge", "report"))
-    assert served.url
+    assert api_server.url
 
 
 async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_app_against_itself(
-    served: Served, client: AsyncClient, database: Database
+    api_server: ApiServer, client: AsyncClient, database: Database
 ) -> None:
     told = [
         JobTypeDescription(name, "", {"type": "object", "required": ["source"]})
@@ -216,4 +216,4 @@ async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_
     done = await sync(books, "billing", [wanted("good", "DATA_SYNC", target="crm")])
     assert list(done.refused) == ["good"]
     assert (await stored(client))["good"].config == {"source": "crm"}
-    assert served.url
+    assert api_server.url

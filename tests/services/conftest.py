@@ -11,9 +11,9 @@ from foliot.domain.ids import WorkspaceId
 from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from tests.services.given import WORKER, enlist
-from tests.services.shop import Shop
-from tests.services.staging import Stage
+from tests.services.builders import WORKER, insert_immortal_worker
+from tests.services.service_driver import ServiceDriver
+from tests.services.workspace_harness import WorkspaceHarness
 
 
 @pytest.fixture
@@ -21,19 +21,19 @@ async def workspace(database: Database, owner: psycopg.Connection[Any]) -> Works
     await first_start(database, tzdata_version="2026a")
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
-    enlist(owner, WORKER)
+    insert_immortal_worker(owner, WORKER)
     return WorkspaceId(found[0])
 
 
 @pytest.fixture
-def stage(
+def harness(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
-) -> Stage:
-    return Stage(database, clock, workspace, owner)
+) -> WorkspaceHarness:
+    return WorkspaceHarness(database, clock, workspace, owner)
 
 
 @pytest.fixture
-def shop(
+def driver(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
-) -> Shop:
-    return Shop(database, clock, workspace, owner)
+) -> ServiceDriver:
+    return ServiceDriver(database, clock, workspace, owner)

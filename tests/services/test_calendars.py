@@ -25,7 +25,7 @@ from foliot.domain.schedule import (
 from foliot.services.jobs import calendars
 from foliot.services.settlement.expiry import expire_runs, open_windows
 from foliot.testing.fixtures import ADA, EVE
-from tests.services.staging import BROKE, Stage
+from tests.services.workspace_harness import BROKE, WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
@@ -44,28 +44,28 @@ EVERY_KIND = Calendar(
 )
 
 
-async def make(stage: Stage, calendar: Calendar = LUNCH) -> CalendarId:
-    return await calendars.create(stage.database, Scope(stage.workspace, ADA), calendar)
+async def make(harness: WorkspaceHarness, calendar: Calendar = LUNCH) -> CalendarId:
+    return await calendars.create(harness.database, Scope(harness.workspace, ADA), calendar)
 
 
-async def test_a_calendar_is_kept_as_it_was_written(stage: Stage) -> None:
-    made = [await make(stage, calendar) for calendar in (LUNCH, EVERY_KIND)]
-    found = await calendars.get(stage.database, stage.workspace, made[1])
+async def test_a_calendar_is_kept_as_it_was_written(harness: WorkspaceHarness) -> None:
+    made = [await make(harness, calendar) for calendar in (LUNCH, EVERY_KIND)]
+    found = await calendars.get(harness.database, harness.workspace, made[1])
     assert (found.calendar, found.revision, found.users) == (EVERY_KIND, 1, 0)
-    listed = await calendars.page(stage.database, stage.workspace)
+    listed = await calendars.page(harness.database, harness.workspace)
     assert [row.calendar for row in listed.items] == [EVERY_KIND, LUNCH]
-    first = await calendars.page(stage.database, stage.workspace, limit=1)
-    rest = await calendars.page(stage.database, stage.workspace, first.next_cursor)
+    first = await calendars.page(harness.database, harness.workspace, limit=1)
+    rest = await calendars.page(harness.database, harness.workspace, first.next_cursor)
     assert [row.calendar for row in rest.items] == [LUNCH]
 
 
-async def test_a_name_is_given_once(stage: Stage) -> None:
-    await make(stage)
-    other = await make(stage, EVERY_KIND)
+async def test_a_name_is_given_once(harness: WorkspaceHarness) -> None:
+    await make(harness)
+    other = await make(harness, EVERY_KIND)
     with pytest.raises(Conflict, match='named "lunch"'):
-        await make(stage)
+        await make(harness)
     with pytest.raises(Conflict, match='named "lunch"'):
-        await calendars.edit(stage.database, Scope(stage.workspace, ADA), other, LUNCH)
+        await calendars.edit(harness.database, Scope(harness.workspace, ADA), other, LUNCH)
 
 
 @pytest.mark.parametrize(
@@ -86,138 +86,138 @@ async def test_a_name_is_given_once(stage: Stage) -> None:
     ],
 )
 async def test_a_calendar_that_means_nothing_is_refused_where_it_is_wrong(
-    stage: Stage, change: dict[str, Any], pointer: str
+    harness: WorkspaceHarness, change: dict[str, Any], pointer: str
 ) -> None:
     whole = {"name": "x", "kind": CalendarKind.BLACKOUT, "rules": LUNCH.rules, "timezone": "UTC"}
     with pytest.raises(Invalid) as refused:
-        await make(stage, Calendar(**{**whole, **change}))
+        await make(harness, Calendar(**{**whole, **change}))
     assert refused.value.pointer == pointer
 
 
-async def test_a_job_that_uses_one_keeps_to_it(stage: Stage) -> None:
-    lunch = await make(stage)
-    job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))  # 12:45 in Paris
-    assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 13, 0, tzinfo=UTC),)
-    stage.clock.set(datetime(2027, 1, 16, 12, 59, 59, tzinfo=UTC))
-    assert await stage.tick() == 0
-    stage.clock.set(datetime(2027, 1, 16, 13, tzinfo=UTC))
-    assert await stage.tick() == 1
-    assert await stage.run_once() == [job]
+async def test_a_job_that_uses_one_keeps_to_it(harness: WorkspaceHarness) -> None:
+    lunch = await make(harness)
+    job = await harness.job("noon", Cron("45 11 * * *"), calendars=(lunch,))  # 12:45 in Paris
+    assert harness.timer(job, "next_at") == (datetime(2027, 1, 16, 13, 0, tzinfo=UTC),)
+    harness.clock.set(datetime(2027, 1, 16, 12, 59, 59, tzinfo=UTC))
+    assert await harness.tick() == 0
+    harness.clock.set(datetime(2027, 1, 16, 13, tzinfo=UTC))
+    assert await harness.tick() == 1
+    assert await harness.run_once() == [job]
 
 
 async def test_an_edit_moves_the_timers_of_all_its_users_at_once(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    harness: WorkspaceHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calendars, "BATCH", 2)
-    lunch = await make(stage)
-    jobs = [await stage.job(f"noon {n}", Cron("45 11 * * *"), calendars=(lunch,)) for n in range(5)]
-    free = await stage.job("free", Cron("45 11 * * *"))
+    lunch = await make(harness)
+    jobs = [await harness.job(f"noon {n}", Cron("45 11 * * *"), calendars=(lunch,)) for n in range(5)]
+    free = await harness.job("free", Cron("45 11 * * *"))
     later = Calendar(
         "lunch", CalendarKind.BLACKOUT, (Weekly(time(12, 30), time(15)),), "Europe/Paris", Otherwise.DEFER
     )
-    assert await calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, later) == 5
+    assert await calendars.edit(harness.database, Scope(harness.workspace, ADA), lunch, later) == 5
     for job in jobs:
-        assert stage.timer(job, "due_at, next_at") == (datetime(2027, 1, 16, 14, 0, tzinfo=UTC),) * 2
-    assert stage.timer(free, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
+        assert harness.timer(job, "due_at, next_at") == (datetime(2027, 1, 16, 14, 0, tzinfo=UTC),) * 2
+    assert harness.timer(free, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
     early = Calendar("lunch", CalendarKind.BLACKOUT, (Weekly(time(1), time(2)),), "Europe/Paris")
-    stage.clock.set(datetime(2027, 1, 16, 12, tzinfo=UTC))
-    assert await calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, early) == 5
-    assert await stage.tick() == 6  # what was deferred is due now
-    assert (await calendars.get(stage.database, stage.workspace, lunch)).revision == 3
+    harness.clock.set(datetime(2027, 1, 16, 12, tzinfo=UTC))
+    assert await calendars.edit(harness.database, Scope(harness.workspace, ADA), lunch, early) == 5
+    assert await harness.tick() == 6  # what was deferred is due now
+    assert (await calendars.get(harness.database, harness.workspace, lunch)).revision == 3
 
 
-async def test_one_in_use_is_deleted_only_with_detach(stage: Stage) -> None:
-    lunch = await make(stage)
-    job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
+async def test_one_in_use_is_deleted_only_with_detach(harness: WorkspaceHarness) -> None:
+    lunch = await make(harness)
+    job = await harness.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
     with pytest.raises(Conflict, match='"lunch" is used by "noon"'):
-        await calendars.delete(stage.database, Scope(stage.workspace, ADA), lunch)
-    await calendars.delete(stage.database, Scope(stage.workspace, ADA), lunch, detach=True)
-    assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
-    revision = stage.owner.execute("SELECT revision, definition -> 'spec' -> 'calendars' FROM foliot.jobs")
+        await calendars.delete(harness.database, Scope(harness.workspace, ADA), lunch)
+    await calendars.delete(harness.database, Scope(harness.workspace, ADA), lunch, detach=True)
+    assert harness.timer(job, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
+    revision = harness.owner.execute("SELECT revision, definition -> 'spec' -> 'calendars' FROM foliot.jobs")
     assert revision.fetchall() == [(2, None)]
     with pytest.raises(NotFound):
-        await calendars.get(stage.database, stage.workspace, lunch)
+        await calendars.get(harness.database, harness.workspace, lunch)
 
 
-async def test_a_job_cannot_use_one_that_is_not_there(stage: Stage) -> None:
+async def test_a_job_cannot_use_one_that_is_not_there(harness: WorkspaceHarness) -> None:
     with pytest.raises(Invalid, match="no such calendar") as refused:
-        await stage.job("noon", Cron("45 11 * * *"), calendars=(CalendarId(uuid4()),))
+        await harness.job("noon", Cron("45 11 * * *"), calendars=(CalendarId(uuid4()),))
     assert refused.value.pointer == "/calendars/0"
 
 
-async def test_another_workspace_sees_none_of_them(stage: Stage) -> None:
-    lunch = await make(stage)
+async def test_another_workspace_sees_none_of_them(harness: WorkspaceHarness) -> None:
+    lunch = await make(harness)
     outsider = WorkspaceId(uuid4())
-    stage.owner.execute(
+    harness.owner.execute(
         "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', %s)",
-        [outsider, stage.clock.now()],
+        [outsider, harness.clock.now()],
     )
-    assert (await calendars.page(stage.database, outsider)).items == ()
+    assert (await calendars.page(harness.database, outsider)).items == ()
     with pytest.raises(NotFound):
-        await calendars.get(stage.database, outsider, lunch)
+        await calendars.get(harness.database, outsider, lunch)
     with pytest.raises(NotFound):
-        await calendars.edit(stage.database, Scope(outsider, EVE), lunch, LUNCH)
+        await calendars.edit(harness.database, Scope(outsider, EVE), lunch, LUNCH)
     with pytest.raises(NotFound):
-        await calendars.delete(stage.database, Scope(outsider, EVE), lunch, detach=True)
-    await calendars.create(stage.database, Scope(outsider, EVE), LUNCH)
+        await calendars.delete(harness.database, Scope(outsider, EVE), lunch, detach=True)
+    await calendars.create(harness.database, Scope(outsider, EVE), LUNCH)
 
 
 @pytest.mark.parametrize("otherwise, status", [(Otherwise.DEFER, None), (Otherwise.SKIP, "failed")])
 async def test_a_retry_keeps_to_its_calendar_too(
-    stage: Stage, otherwise: Otherwise, status: str | None
+    harness: WorkspaceHarness, otherwise: Otherwise, status: str | None
 ) -> None:
     """It fails at 12:00 and would be tried again at 13:00, in the middle of lunch."""
-    lunch = await make(stage, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", otherwise))
-    job = await stage.job(
+    lunch = await make(harness, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", otherwise))
+    job = await harness.job(
         "daily", Interval(timedelta(days=1)), calendars=(lunch,), retry=Retry(delays=(HOUR,))
     )
-    stage.clock.advance(timedelta(days=1))
-    await stage.tick()
-    [mine] = await stage.claim()
-    await stage.report(mine, BROKE)
-    assert stage.runs(job, "status") == [(status,)]
-    stage.clock.set(stage.clock.now().replace(hour=13, minute=59))
-    assert await stage.claim() == []
-    stage.clock.set(stage.clock.now().replace(hour=14, minute=0))
-    assert await stage.run_once() == ([job] if otherwise is Otherwise.DEFER else [])
+    harness.clock.advance(timedelta(days=1))
+    await harness.tick()
+    [mine] = await harness.claim()
+    await harness.report(mine, BROKE)
+    assert harness.runs(job, "status") == [(status,)]
+    harness.clock.set(harness.clock.now().replace(hour=13, minute=59))
+    assert await harness.claim() == []
+    harness.clock.set(harness.clock.now().replace(hour=14, minute=0))
+    assert await harness.run_once() == ([job] if otherwise is Otherwise.DEFER else [])
 
 
 @pytest.mark.parametrize("otherwise", list(Otherwise))
 async def test_a_run_that_found_no_worker_in_the_open_does_not_start_in_a_blackout(
-    stage: Stage, otherwise: Otherwise
+    harness: WorkspaceHarness, otherwise: Otherwise
 ) -> None:
     """Ready at 12:00; nobody comes until 13:00, in the middle of lunch."""
-    lunch = await make(stage, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", otherwise))
-    job = await stage.job("daily", Interval(timedelta(days=1)), calendars=(lunch,))
-    stage.clock.advance(timedelta(days=1))
-    await stage.tick()
-    stage.clock.set(stage.clock.now().replace(hour=13))
-    assert await stage.claim() == []
-    await expire_runs(stage.database)
+    lunch = await make(harness, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", otherwise))
+    job = await harness.job("daily", Interval(timedelta(days=1)), calendars=(lunch,))
+    harness.clock.advance(timedelta(days=1))
+    await harness.tick()
+    harness.clock.set(harness.clock.now().replace(hour=13))
+    assert await harness.claim() == []
+    await expire_runs(harness.database)
     if otherwise is Otherwise.SKIP:
-        assert stage.runs(job) == [("skipped", "blackout", None)]
+        assert harness.runs(job) == [("skipped", "blackout", None)]
         return
-    assert stage.waits() == [(job, "window")]
-    stage.clock.set(stage.clock.now().replace(hour=14))
-    assert await open_windows(stage.database) == 1
-    assert await stage.run_once() == [job]
+    assert harness.waits() == [(job, "window")]
+    harness.clock.set(harness.clock.now().replace(hour=14))
+    assert await open_windows(harness.database) == 1
+    assert await harness.run_once() == [job]
 
 
-async def test_a_run_in_line_behind_another_outlives_a_blackout(stage: Stage) -> None:
-    lunch = await make(stage, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", Otherwise.DEFER))
+async def test_a_run_in_line_behind_another_outlives_a_blackout(harness: WorkspaceHarness) -> None:
+    lunch = await make(harness, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", Otherwise.DEFER))
     queue = Overlap(OverlapRule.QUEUE)
-    job = await stage.job("beat", Interval(HOUR / 5), calendars=(lunch,), overlap=queue)
-    stage.clock.advance(HOUR / 5)
-    await stage.tick()
-    [first] = await stage.claim()
-    stage.clock.advance(HOUR / 5)
-    await stage.tick()
-    stage.clock.advance(HOUR)  # 13:24
-    await stage.tick()
-    await expire_runs(stage.database)
-    await stage.report(first)
-    assert stage.runs(job, "status")[:2] == [("succeeded",), (None,)]
-    assert await stage.claim() == []
-    stage.clock.set(stage.clock.now().replace(hour=14))
-    await open_windows(stage.database)
-    assert await stage.run_once() == [job]
+    job = await harness.job("beat", Interval(HOUR / 5), calendars=(lunch,), overlap=queue)
+    harness.clock.advance(HOUR / 5)
+    await harness.tick()
+    [first] = await harness.claim()
+    harness.clock.advance(HOUR / 5)
+    await harness.tick()
+    harness.clock.advance(HOUR)  # 13:24
+    await harness.tick()
+    await expire_runs(harness.database)
+    await harness.report(first)
+    assert harness.runs(job, "status")[:2] == [("succeeded",), (None,)]
+    assert await harness.claim() == []
+    harness.clock.set(harness.clock.now().replace(hour=14))
+    await open_windows(harness.database)
+    assert await harness.run_once() == [job]

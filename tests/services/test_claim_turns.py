@@ -11,10 +11,10 @@ import pytest
 
 from foliot.domain.ids import FIRST_ID
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue import claims
+from foliot.storage.queue import run_queue
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from tests.services.given import WORKER, enlist
+from tests.services.builders import WORKER, insert_immortal_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ def put(
 
 @pytest.fixture(autouse=True)
 def worker(owner: psycopg.Connection[Any]) -> None:
-    enlist(owner, WORKER)
+    insert_immortal_worker(owner, WORKER)
 
 
 async def claimed(database: Database, permits: int, turns: Turns) -> list[UUID]:
@@ -81,13 +81,13 @@ async def test_few_workspaces_are_asked_for_once_by_each_claim(
     database: Database, clock: ManualClock, owner: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[UUID] = []
-    ask = claims.workspaces_with_work
+    ask = run_queue.workspaces_with_work
 
     async def noted(*args: Any) -> Any:
         asked.append(args[3])
         return await ask(*args)
 
-    monkeypatch.setattr(claims, "workspaces_with_work", noted)
+    monkeypatch.setattr(run_queue, "workspaces_with_work", noted)
     for workspace in [1, 2, 3] * 3:
         put(owner, workspace, clock.now())
     turns = Turns()

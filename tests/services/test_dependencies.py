@@ -24,7 +24,7 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
 from tests.services.edges import set_edges
-from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
+from tests.services.workspace_harness import BROKE_FOR_GOOD, MANUAL, WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -36,108 +36,112 @@ def gate(upstream: JobId, max_age: timedelta | None = None) -> Edge:
     return Edge(upstream, mode=EdgeMode.GATE, max_age=max_age)
 
 
-async def detach(stage: Stage, job_id: JobId, *, detach: bool) -> None:
-    async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await release_upstream(tx, job_id, Scope(stage.workspace, TEST), detach=detach)
+async def detach(harness: WorkspaceHarness, job_id: JobId, *, detach: bool) -> None:
+    async with harness.database.tx(Role.APP, harness.workspace) as tx:
+        await release_upstream(tx, job_id, Scope(harness.workspace, TEST), detach=detach)
 
 
-async def test_a_success_starts_the_dependent_after_its_delay_and_once(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync, delay=30 * MINUTE)])
-    run_id = await stage.end(sync)
-    assert stage.runs(after, "trigger, upstream_run_id, planned_for, status") == [
-        ("dependency", run_id, stage.clock.now() + 30 * MINUTE, None)
+async def test_a_success_starts_the_dependent_after_its_delay_and_once(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync, delay=30 * MINUTE)])
+    run_id = await harness.end(sync)
+    assert harness.runs(after, "trigger, upstream_run_id, planned_for, status") == [
+        ("dependency", run_id, harness.clock.now() + 30 * MINUTE, None)
     ]
-    assert await stage.claim() == []
-    stage.clock.advance(30 * MINUTE)
-    assert await stage.run_once() == [after]
-    assert stage.runs(after, "status") == [("succeeded",)]
-    assert stage.timer(after, "live, waiting, run_count") == (0, 0, 1)
+    assert await harness.claim() == []
+    harness.clock.advance(30 * MINUTE)
+    assert await harness.run_once() == [after]
+    assert harness.runs(after, "status") == [("succeeded",)]
+    assert harness.timer(after, "live, waiting, run_count") == (0, 0, 1)
 
 
-async def test_a_failure_starts_those_that_wait_for_failure_or_for_any_end(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    good = await stage.job("good", MANUAL, [Edge(sync, EdgeCondition.SUCCESS)])
-    bad = await stage.job("bad", MANUAL, [Edge(sync, EdgeCondition.FAILURE)])
-    any_end = await stage.job("any", MANUAL, [Edge(sync, EdgeCondition.ANY)])
-    await stage.end(sync, BROKE_FOR_GOOD)
-    assert sorted(await stage.run_once()) == sorted([bad, any_end])
-    await stage.end(sync)
-    assert sorted(await stage.run_once()) == sorted([good, any_end])
-    await stage.end(sync, Cancelled())
-    assert await stage.run_once() == [any_end]
+async def test_a_failure_starts_those_that_wait_for_failure_or_for_any_end(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    good = await harness.job("good", MANUAL, [Edge(sync, EdgeCondition.SUCCESS)])
+    bad = await harness.job("bad", MANUAL, [Edge(sync, EdgeCondition.FAILURE)])
+    any_end = await harness.job("any", MANUAL, [Edge(sync, EdgeCondition.ANY)])
+    await harness.end(sync, BROKE_FOR_GOOD)
+    assert sorted(await harness.run_once()) == sorted([bad, any_end])
+    await harness.end(sync)
+    assert sorted(await harness.run_once()) == sorted([good, any_end])
+    await harness.end(sync, Cancelled())
+    assert await harness.run_once() == [any_end]
 
 
-async def test_a_skipped_upstream_starts_nothing(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    await stage.job("any", MANUAL, [Edge(sync, EdgeCondition.ANY)])
-    await stage.end(sync, AskedSkip(SkipReason.OPERATOR))
-    assert await stage.claim() == []
+async def test_a_skipped_upstream_starts_nothing(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    await harness.job("any", MANUAL, [Edge(sync, EdgeCondition.ANY)])
+    await harness.end(sync, AskedSkip(SkipReason.OPERATOR))
+    assert await harness.claim() == []
 
 
-async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(stage: Stage) -> None:
+async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(
+    harness: WorkspaceHarness,
+) -> None:
     concurrent = Overlap(OverlapRule.CONCURRENT)
-    sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync, EdgeCondition.ANY)], overlap=concurrent)
-    runs = [await stage.by_hand(sync), await stage.by_hand(sync)]
-    async with stage.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync, EdgeCondition.ANY)], overlap=concurrent)
+    runs = [await harness.run_manually(sync), await harness.run_manually(sync)]
+    async with harness.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
         rows = await timers.lock_with_dependents(tx, [sync])
         writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
         assert await writer.end_unclaimed(runs, Cancelled()) == set(runs)
         await writer.write()
         await wake_dependents(writer)
-    assert stage.runs(sync, "status, attempt_count") == [("cancelled", 0)] * 2
-    assert sorted(stage.runs(after, "upstream_run_id")) == sorted((run_id,) for run_id in runs)
+    assert harness.runs(sync, "status, attempt_count") == [("cancelled", 0)] * 2
+    assert sorted(harness.runs(after, "upstream_run_id")) == sorted((run_id,) for run_id in runs)
 
 
-async def test_a_retry_that_a_triggered_run_puts_an_end_to_triggers_those_behind_it(stage: Stage) -> None:
+async def test_a_retry_that_a_triggered_run_puts_an_end_to_triggers_those_behind_it(
+    harness: WorkspaceHarness,
+) -> None:
     """Far down a chain, too: each link cancels what stands of the next."""
     replaced = Overlap(OverlapRule.CANCEL_RUNNING)
-    first = await stage.job("first", MANUAL)
-    second = await stage.job("second", MANUAL, [Edge(first, EdgeCondition.ANY)], overlap=replaced)
-    third = await stage.job("third", MANUAL, [Edge(second, EdgeCondition.ANY)], overlap=replaced)
-    fourth = await stage.job("fourth", MANUAL, [Edge(third, EdgeCondition.ANY)])
+    first = await harness.job("first", MANUAL)
+    second = await harness.job("second", MANUAL, [Edge(first, EdgeCondition.ANY)], overlap=replaced)
+    third = await harness.job("third", MANUAL, [Edge(second, EdgeCondition.ANY)], overlap=replaced)
+    fourth = await harness.job("fourth", MANUAL, [Edge(third, EdgeCondition.ANY)])
     for job_id in (second, third):  # one attempt each, and an hour to wait for the next
-        await stage.by_hand(job_id)
-        [mine] = await stage.claim()
-        assert await stage.report(mine, AskedRetry(HOUR))
-    stage.clock.advance(MINUTE)
-    await stage.end(first)
-    assert stage.runs(second, "status, attempt_count") == [("cancelled", 1), (None, 0)]
-    assert stage.runs(third, "status, attempt_count") == [("cancelled", 1), (None, 0)]
-    [(stopped, _), _] = stage.runs(third, "id, number")
-    assert stage.runs(fourth, "status, upstream_run_id") == [(None, stopped)]
+        await harness.run_manually(job_id)
+        [mine] = await harness.claim()
+        assert await harness.report(mine, AskedRetry(HOUR))
+    harness.clock.advance(MINUTE)
+    await harness.end(first)
+    assert harness.runs(second, "status, attempt_count") == [("cancelled", 1), (None, 0)]
+    assert harness.runs(third, "status, attempt_count") == [("cancelled", 1), (None, 0)]
+    [(stopped, _), _] = harness.runs(third, "id, number")
+    assert harness.runs(fourth, "status, upstream_run_id") == [(None, stopped)]
 
 
-async def test_a_join_of_all_starts_once_per_run_that_completes_it(stage: Stage) -> None:
-    left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
-    both = await stage.job("both", MANUAL, [Edge(left), Edge(right)])
-    await stage.end(left)
-    await stage.end(left)
-    assert stage.runs(both) == []
-    completing = await stage.end(right)
-    assert stage.runs(both, "upstream_run_id") == [(completing,)]
-    assert await stage.run_once() == [both]
-    await stage.end(right)
-    assert await stage.claim() == []  # what the left one did is used up
-    completing = await stage.end(left)
-    assert stage.runs(both, "upstream_run_id")[1:] == [(completing,)]
+async def test_a_join_of_all_starts_once_per_run_that_completes_it(harness: WorkspaceHarness) -> None:
+    left, right = await harness.job("left", MANUAL), await harness.job("right", MANUAL)
+    both = await harness.job("both", MANUAL, [Edge(left), Edge(right)])
+    await harness.end(left)
+    await harness.end(left)
+    assert harness.runs(both) == []
+    completing = await harness.end(right)
+    assert harness.runs(both, "upstream_run_id") == [(completing,)]
+    assert await harness.run_once() == [both]
+    await harness.end(right)
+    assert await harness.claim() == []  # what the left one did is used up
+    completing = await harness.end(left)
+    assert harness.runs(both, "upstream_run_id")[1:] == [(completing,)]
 
 
-async def test_a_join_of_any_starts_with_each(stage: Stage) -> None:
-    left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
-    either = await stage.job("either", MANUAL, [Edge(left), Edge(right)], depends_when=JoinRule.ANY)
+async def test_a_join_of_any_starts_with_each(harness: WorkspaceHarness) -> None:
+    left, right = await harness.job("left", MANUAL), await harness.job("right", MANUAL)
+    either = await harness.job("either", MANUAL, [Edge(left), Edge(right)], depends_when=JoinRule.ANY)
     for upstream in (left, right, right):
-        await stage.end(upstream)
-        assert await stage.run_once() == [either]
+        await harness.end(upstream)
+        assert await harness.run_once() == [either]
 
 
-async def test_a_new_trigger_does_not_use_what_was_before_it(stage: Stage) -> None:
-    left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
-    await stage.end(left)
-    both = await stage.job("both", MANUAL, [Edge(left), Edge(right)])
-    await stage.end(right)
-    assert stage.runs(both) == []
+async def test_a_new_trigger_does_not_use_what_was_before_it(harness: WorkspaceHarness) -> None:
+    left, right = await harness.job("left", MANUAL), await harness.job("right", MANUAL)
+    await harness.end(left)
+    both = await harness.job("both", MANUAL, [Edge(left), Edge(right)])
+    await harness.end(right)
+    assert harness.runs(both) == []
 
 
 @pytest.mark.parametrize(
@@ -150,230 +154,230 @@ async def test_a_new_trigger_does_not_use_what_was_before_it(stage: Stage) -> No
     ],
 )
 async def test_a_dependent_follows_its_overlap_policy(
-    stage: Stage, rule: OverlapRule, states: list[tuple[str | None, str | None]]
+    harness: WorkspaceHarness, rule: OverlapRule, states: list[tuple[str | None, str | None]]
 ) -> None:
-    sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync, delay=HOUR)], overlap=Overlap(rule))
-    await stage.end(sync)
-    await stage.end(sync)
-    assert stage.runs(after, "status, skip_reason") == states
-    live, waiting = stage.timer(after, "live, waiting")
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync, delay=HOUR)], overlap=Overlap(rule))
+    await harness.end(sync)
+    await harness.end(sync)
+    assert harness.runs(after, "status, skip_reason") == states
+    live, waiting = harness.timer(after, "live, waiting")
     assert (live, waiting) == {
         OverlapRule.QUEUE: (1, 1),
         OverlapRule.CONCURRENT: (2, 0),
     }.get(rule, (1, 0))
-    stage.clock.advance(HOUR)
-    assert await stage.run_once() == [after] * live
-    assert await stage.run_once() == [after] * waiting
-    assert stage.timer(after, "live, waiting") == (0, 0)
+    harness.clock.advance(HOUR)
+    assert await harness.run_once() == [after] * live
+    assert await harness.run_once() == [after] * waiting
+    assert harness.timer(after, "live, waiting") == (0, 0)
 
 
-async def test_ends_of_upstream_and_dependent_in_one_batch_do_not_collide(stage: Stage) -> None:
+async def test_ends_of_upstream_and_dependent_in_one_batch_do_not_collide(harness: WorkspaceHarness) -> None:
     """The dependent's own run ends in the same transaction as the upstream's: it is not in the way of the next."""
-    sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync)])
-    await stage.end(sync)
-    await stage.by_hand(sync)
-    claimed = await stage.claim()
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync)])
+    await harness.end(sync)
+    await harness.run_manually(sync)
+    claimed = await harness.claim()
     assert {each.job_id for each in claimed} == {sync, after}
     claimed.sort(key=lambda each: each.job_id == sync)
-    done = [Report(each.run_id, each.job_id, each.fence, stage.worker, Succeeded()) for each in claimed]
-    assert len(await report(stage.database, done)) == 2
-    assert stage.runs(after, "status, skip_reason") == [("succeeded", None), (None, None)]
+    done = [Report(each.run_id, each.job_id, each.fence, harness.worker, Succeeded()) for each in claimed]
+    assert len(await report(harness.database, done)) == 2
+    assert harness.runs(after, "status, skip_reason") == [("succeeded", None), (None, None)]
 
 
-async def test_an_open_gate_lets_one_run_through_per_fresh_success(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)])
-    await stage.end(sync)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert await stage.run_once() == [daily]
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert stage.runs(daily) == [("succeeded", None, None), NO_FRESH_DATA]
+async def test_an_open_gate_lets_one_run_through_per_fresh_success(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)])
+    await harness.end(sync)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert await harness.run_once() == [daily]
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert harness.runs(daily) == [("succeeded", None, None), NO_FRESH_DATA]
 
 
-async def test_a_gate_whose_upstream_never_ran_is_closed(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)])
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert stage.runs(daily, "status, skip_reason") == [("skipped", "dependency_missing")]
+async def test_a_gate_whose_upstream_never_ran_is_closed(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)])
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert harness.runs(daily, "status, skip_reason") == [("skipped", "dependency_missing")]
 
 
-async def test_data_that_is_too_old_does_not_open_a_gate(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync, 30 * MINUTE)])
-    await stage.end(sync)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert stage.runs(daily) == [NO_FRESH_DATA]
+async def test_data_that_is_too_old_does_not_open_a_gate(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync, 30 * MINUTE)])
+    await harness.end(sync)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert harness.runs(daily) == [NO_FRESH_DATA]
 
 
 @pytest.mark.parametrize("succeeds", [True, False])
-async def test_a_run_waits_at_its_gate_for_a_live_upstream(stage: Stage, succeeds: bool) -> None:
-    sync = await stage.job("sync", MANUAL, retry=NO_RETRY)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)])
-    await stage.end(sync, BROKE_FOR_GOOD)
-    stage.clock.advance(HOUR)
-    await stage.by_hand(sync)
-    await stage.tick()
-    assert stage.waits() == [(daily, "upstream")]
-    [upstream] = await stage.claim()
-    stage.clock.advance(10 * MINUTE)
-    await stage.report(upstream, None if succeeds else BROKE_FOR_GOOD)
-    assert stage.waits() == []
-    assert await stage.run_once() == ([daily] if succeeds else [])
-    assert stage.runs(daily) == ([("succeeded", None, None)] if succeeds else [NO_FRESH_DATA])
-    assert stage.timer(daily, "live, waiting, live_until") == (0, 0, None)
+async def test_a_run_waits_at_its_gate_for_a_live_upstream(harness: WorkspaceHarness, succeeds: bool) -> None:
+    sync = await harness.job("sync", MANUAL, retry=NO_RETRY)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)])
+    await harness.end(sync, BROKE_FOR_GOOD)
+    harness.clock.advance(HOUR)
+    await harness.run_manually(sync)
+    await harness.tick()
+    assert harness.waits() == [(daily, "upstream")]
+    [upstream] = await harness.claim()
+    harness.clock.advance(10 * MINUTE)
+    await harness.report(upstream, None if succeeds else BROKE_FOR_GOOD)
+    assert harness.waits() == []
+    assert await harness.run_once() == ([daily] if succeeds else [])
+    assert harness.runs(daily) == ([("succeeded", None, None)] if succeeds else [NO_FRESH_DATA])
+    assert harness.timer(daily, "live, waiting, live_until") == (0, 0, None)
 
 
-async def test_a_gate_waits_no_longer_than_to_the_next_planned_time(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)])
-    stage.clock.advance(HOUR)
-    await stage.by_hand(sync)
-    await stage.tick()
-    [upstream] = await stage.claim()
-    stage.clock.advance(HOUR)
-    await stage.tick()
+async def test_a_gate_waits_no_longer_than_to_the_next_planned_time(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)])
+    harness.clock.advance(HOUR)
+    await harness.run_manually(sync)
+    await harness.tick()
+    [upstream] = await harness.claim()
+    harness.clock.advance(HOUR)
+    await harness.tick()
     ended = ("skipped", "dependency_failed", "the upstream job did not end in time")
-    assert stage.runs(daily) == [ended, (None, None, None)]
-    assert stage.waits() == [(daily, "upstream")]
-    await stage.report(upstream)
-    assert await stage.run_once() == [daily]
+    assert harness.runs(daily) == [ended, (None, None, None)]
+    assert harness.waits() == [(daily, "upstream")]
+    await harness.report(upstream)
+    assert await harness.run_once() == [daily]
 
 
-async def test_the_sweeper_ends_a_wait_that_no_tick_ended(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)])
-    stage.clock.advance(HOUR)
-    await stage.by_hand(sync)
-    await stage.tick()
-    await stage.claim()
-    stage.clock.advance(HOUR)
-    assert await expire_runs(stage.database) == 1
-    assert stage.runs(daily)[0][:2] == ("skipped", "dependency_failed")
-    assert await expire_runs(stage.database) == 0
-    assert stage.timer(daily, "live, live_until") == (0, None)
+async def test_the_sweeper_ends_a_wait_that_no_tick_ended(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)])
+    harness.clock.advance(HOUR)
+    await harness.run_manually(sync)
+    await harness.tick()
+    await harness.claim()
+    harness.clock.advance(HOUR)
+    assert await expire_runs(harness.database) == 1
+    assert harness.runs(daily)[0][:2] == ("skipped", "dependency_failed")
+    assert await expire_runs(harness.database) == 0
+    assert harness.timer(daily, "live, live_until") == (0, None)
 
 
-async def test_a_gated_run_in_line_asks_its_gate_when_its_turn_comes(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)], overlap=Overlap(OverlapRule.QUEUE))
-    await stage.end(sync)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    [slow] = await stage.claim()
-    stage.clock.advance(MINUTE)
-    await stage.by_hand(sync)  # the upstream is live when the next time comes
-    [upstream] = await stage.claim()
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert stage.waits() == [(daily, "turn")]
-    await stage.report(slow)
-    assert stage.waits() == [(daily, "upstream")]
-    await stage.report(upstream)
-    assert await stage.run_once() == [daily]
-    assert stage.runs(daily, "status") == [("succeeded",), ("succeeded",)]
+async def test_a_gated_run_in_line_asks_its_gate_when_its_turn_comes(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)], overlap=Overlap(OverlapRule.QUEUE))
+    await harness.end(sync)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    [slow] = await harness.claim()
+    harness.clock.advance(MINUTE)
+    await harness.run_manually(sync)  # the upstream is live when the next time comes
+    [upstream] = await harness.claim()
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert harness.waits() == [(daily, "turn")]
+    await harness.report(slow)
+    assert harness.waits() == [(daily, "upstream")]
+    await harness.report(upstream)
+    assert await harness.run_once() == [daily]
+    assert harness.runs(daily, "status") == [("succeeded",), ("succeeded",)]
 
 
-async def test_a_chain_of_gates_falls_together(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    middle = await stage.job("middle", Interval(HOUR), [gate(sync)])
-    stage.clock.advance(5 * MINUTE)
-    last = await stage.job("last", Interval(HOUR), [gate(middle)])
-    stage.clock.advance(55 * MINUTE)
-    await stage.by_hand(sync)
-    [upstream] = await stage.claim()
-    await stage.tick()
-    stage.clock.advance(5 * MINUTE)
-    await stage.tick()
-    assert stage.waits() == [(middle, "upstream"), (last, "upstream")]
-    await stage.report(upstream, BROKE_FOR_GOOD)
-    assert stage.runs(middle) == [NO_FRESH_DATA]
-    assert await judge_gates(stage.database) == 1
-    assert stage.runs(last, "status, skip_reason") == [("skipped", "dependency_missing")]
-    assert await judge_gates(stage.database) == 0
+async def test_a_chain_of_gates_falls_together(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    middle = await harness.job("middle", Interval(HOUR), [gate(sync)])
+    harness.clock.advance(5 * MINUTE)
+    last = await harness.job("last", Interval(HOUR), [gate(middle)])
+    harness.clock.advance(55 * MINUTE)
+    await harness.run_manually(sync)
+    [upstream] = await harness.claim()
+    await harness.tick()
+    harness.clock.advance(5 * MINUTE)
+    await harness.tick()
+    assert harness.waits() == [(middle, "upstream"), (last, "upstream")]
+    await harness.report(upstream, BROKE_FOR_GOOD)
+    assert harness.runs(middle) == [NO_FRESH_DATA]
+    assert await judge_gates(harness.database) == 1
+    assert harness.runs(last, "status, skip_reason") == [("skipped", "dependency_missing")]
+    assert await judge_gates(harness.database) == 0
 
 
-async def test_edges_that_would_close_a_circle_are_refused_by_name(stage: Stage) -> None:
-    first = await stage.job("first", MANUAL)
-    second = await stage.job("second", MANUAL, [Edge(first)])
-    third = await stage.job("third", MANUAL, [Edge(second)])
+async def test_edges_that_would_close_a_circle_are_refused_by_name(harness: WorkspaceHarness) -> None:
+    first = await harness.job("first", MANUAL)
+    second = await harness.job("second", MANUAL, [Edge(first)])
+    third = await harness.job("third", MANUAL, [Edge(second)])
     with pytest.raises(Invalid, match='"first" → "third"'):
-        await set_edges(stage.database, stage.workspace, first, [Edge(third)], TEST)
-    assert stage.timer(first, "has_dependents, has_gate") == (True, False)
-    assert stage.timer(third, "has_dependents") == (False,)
+        await set_edges(harness.database, harness.workspace, first, [Edge(third)], TEST)
+    assert harness.timer(first, "has_dependents, has_gate") == (True, False)
+    assert harness.timer(third, "has_dependents") == (False,)
 
 
-async def test_edges_say_what_is_wrong_with_them(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    cron = await stage.job("cron", Cron("0 6 * * *"))
+async def test_edges_say_what_is_wrong_with_them(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    cron = await harness.job("cron", Cron("0 6 * * *"))
     for job, edges, words in (
         (cron, [Edge(sync)], "no schedule of its own"),
         (sync, [Edge(sync)], "itself"),
         (sync, [Edge(JobId(uuid4()))], "no such job"),
     ):
         with pytest.raises(Invalid, match=words):
-            await set_edges(stage.database, stage.workspace, job, edges, TEST)
+            await set_edges(harness.database, harness.workspace, job, edges, TEST)
     with pytest.raises(NotFound):
-        await set_edges(stage.database, stage.workspace, JobId(uuid4()), [], TEST)
+        await set_edges(harness.database, harness.workspace, JobId(uuid4()), [], TEST)
 
 
-async def test_replacing_edges_keeps_the_marks_and_what_timers_know(stage: Stage) -> None:
-    left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(left)])
-    assert stage.timer(daily, "has_gate") == (True,)
-    await stage.end(left)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert await stage.run_once() == [daily]
+async def test_replacing_edges_keeps_the_marks_and_what_timers_know(harness: WorkspaceHarness) -> None:
+    left, right = await harness.job("left", MANUAL), await harness.job("right", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(left)])
+    assert harness.timer(daily, "has_gate") == (True,)
+    await harness.end(left)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert await harness.run_once() == [daily]
     await set_edges(
-        stage.database, stage.workspace, daily, [gate(left), gate(right)], TEST, when=JoinRule.ANY
+        harness.database, harness.workspace, daily, [gate(left), gate(right)], TEST, when=JoinRule.ANY
     )
-    assert stage.timer(right, "has_dependents") == (True,)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert stage.runs(daily, "status") == [("succeeded",), ("skipped",)]
-    await set_edges(stage.database, stage.workspace, daily, [], TEST)
-    assert stage.timer(daily, "has_gate") == (False,)
-    assert stage.timer(left, "has_dependents") == (False,)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    assert await stage.run_once() == [daily]
+    assert harness.timer(right, "has_dependents") == (True,)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert harness.runs(daily, "status") == [("succeeded",), ("skipped",)]
+    await set_edges(harness.database, harness.workspace, daily, [], TEST)
+    assert harness.timer(daily, "has_gate") == (False,)
+    assert harness.timer(left, "has_dependents") == (False,)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    assert await harness.run_once() == [daily]
 
 
-async def test_a_gate_that_is_taken_away_lets_go_who_waits_at_it(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    daily = await stage.job("report", Interval(HOUR), [gate(sync)])
-    stage.clock.advance(HOUR)
-    await stage.by_hand(sync)
-    await stage.tick()
-    await stage.claim()
-    await set_edges(stage.database, stage.workspace, daily, [], TEST)
-    assert stage.waits() == []
-    assert await stage.run_once() == [daily]
+async def test_a_gate_that_is_taken_away_lets_go_who_waits_at_it(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    daily = await harness.job("report", Interval(HOUR), [gate(sync)])
+    harness.clock.advance(HOUR)
+    await harness.run_manually(sync)
+    await harness.tick()
+    await harness.claim()
+    await set_edges(harness.database, harness.workspace, daily, [], TEST)
+    assert harness.waits() == []
+    assert await harness.run_once() == [daily]
 
 
-async def test_an_upstream_is_not_deleted_from_under_its_dependents(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync)])
+async def test_an_upstream_is_not_deleted_from_under_its_dependents(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync)])
     with pytest.raises(Conflict, match='"after"'):
-        await detach(stage, sync, detach=False)
-    await detach(stage, sync, detach=True)
-    assert stage.timer(sync, "has_dependents") == (False,)
-    definition = stage.owner.execute(
+        await detach(harness, sync, detach=False)
+    await detach(harness, sync, detach=True)
+    assert harness.timer(sync, "has_dependents") == (False,)
+    definition = harness.owner.execute(
         "SELECT definition -> 'depends_on', revision FROM foliot.jobs WHERE id = %s", [after]
     )
     assert definition.fetchall() == [(None, 2)]
-    await detach(stage, sync, detach=False)
+    await detach(harness, sync, detach=False)
 
 
-async def test_a_dependent_on_hold_is_not_started(stage: Stage) -> None:
-    sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync)])
-    stage.owner.execute("UPDATE foliot.timers SET status = 'paused' WHERE job_id = %s", [after])
-    await stage.end(sync)
-    assert stage.runs(after) == []
+async def test_a_dependent_on_hold_is_not_started(harness: WorkspaceHarness) -> None:
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync)])
+    harness.owner.execute("UPDATE foliot.timers SET status = 'paused' WHERE job_id = %s", [after])
+    await harness.end(sync)
+    assert harness.runs(after) == []

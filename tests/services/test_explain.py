@@ -21,18 +21,27 @@ from foliot.services.runs import explain, history
 from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import BY_HAND, HOURLY, Owner, a_worker, claimed, done, job, ticked
+from tests.services.builders import (
+    HOURLY,
+    MANUAL,
+    Owner,
+    advance_and_tick,
+    claim_runs,
+    create_job,
+    insert_worker,
+    report_runs,
+)
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
 
 
 async def explain_instant(database: Database, workspace: WorkspaceId, *asked: Any) -> Explanation:
-    return (await explain.explain_instant(database, Scope(workspace), *asked)).told
+    return (await explain.explain_instant(database, Scope(workspace), *asked)).explanation
 
 
 async def explain_run(database: Database, workspace: WorkspaceId, *asked: Any) -> Explanation:
-    return (await explain.explain_run(database, Scope(workspace), *asked)).told
+    return (await explain.explain_run(database, Scope(workspace), *asked)).explanation
 
 
 async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> RunId:
@@ -42,11 +51,11 @@ async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> R
 async def test_what_ran_and_what_was_skipped_is_told_from_the_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
-    taken = await claimed(database)
-    await ticked(database, clock, HOUR)
-    await done(database, taken)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
+    taken = await claim_runs(database)
+    await advance_and_tick(database, clock, HOUR)
+    await report_runs(database, taken)
     ran = await explain_instant(database, workspace, job_id, NOON + HOUR)
     assert (ran.verdict, ran.next_step) == (Verdict.RAN, None)
     assert ran.sentence.startswith("Run 1, planned for 2027-01-15 13:00:00 UTC, succeeded")
@@ -60,8 +69,8 @@ async def test_what_ran_and_what_was_skipped_is_told_from_the_record(
 async def test_an_instant_between_planned_times_names_the_nearest(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     told = await explain_instant(database, workspace, job_id, NOON + HOUR + 7 * MINUTE)
     assert told.verdict is Verdict.NOT_PLANNED
     assert told.facts == (
@@ -74,8 +83,8 @@ async def test_a_time_within_a_gap_is_not_taken_for_the_run_behind_it(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     beat = timedelta(seconds=2)
-    job_id = await job(database, workspace, Interval(beat))
-    await ticked(database, clock, timedelta(seconds=80))  # of the late ones, the newest runs
+    job_id = await create_job(database, workspace, Interval(beat))
+    await advance_and_tick(database, clock, timedelta(seconds=80))  # of the late ones, the newest runs
     late = await explain_instant(database, workspace, job_id, NOON + timedelta(seconds=18))
     assert late.verdict is Verdict.WAITING
     missed = await explain_instant(database, workspace, job_id, NOON + timedelta(seconds=10))
@@ -85,8 +94,8 @@ async def test_a_time_within_a_gap_is_not_taken_for_the_run_behind_it(
 async def test_a_time_within_a_gap_is_told_from_the_gap_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
-    await ticked(database, clock, 10 * HOUR + 30 * MINUTE)
+    job_id = await create_job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
+    await advance_and_tick(database, clock, 10 * HOUR + 30 * MINUTE)
     first = await explain_instant(database, workspace, job_id, NOON + HOUR)
     middle = await explain_instant(database, workspace, job_id, NOON + 5 * HOUR)
     assert middle == first
@@ -99,7 +108,7 @@ async def test_a_time_within_a_gap_is_told_from_the_gap_record(
 async def test_before_creation_it_says_so(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
+    job_id = await create_job(database, workspace, HOURLY)
     told = await explain_instant(database, workspace, job_id, NOON - HOUR)
     assert told.verdict is Verdict.NOT_CREATED
     assert "created on 2027-01-15 12:00:00 UTC" in told.sentence
@@ -108,9 +117,9 @@ async def test_before_creation_it_says_so(
 async def test_without_an_instant_a_one_shot_of_a_moment_gone_is_told_from_its_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, Once(NOON - timedelta(seconds=5)))
-    await ticked(database, clock, timedelta(seconds=1))
-    await done(database, await claimed(database))
+    job_id = await create_job(database, workspace, Once(NOON - timedelta(seconds=5)))
+    await advance_and_tick(database, clock, timedelta(seconds=1))
+    await report_runs(database, await claim_runs(database))
     told = await explain_instant(database, workspace, job_id)
     assert told.verdict is Verdict.RAN
 
@@ -118,7 +127,7 @@ async def test_without_an_instant_a_one_shot_of_a_moment_gone_is_told_from_its_r
 async def test_the_future_is_told_from_the_same_timetable(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, tags=("billing",))
+    job_id = await create_job(database, workspace, HOURLY, tags=("billing",))
     assert (await explain_instant(database, workspace, job_id, NOON + 3 * HOUR)).verdict is Verdict.WILL_RUN
     owner.execute(
         "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, end_at, after, reason, created_by, created_at)"
@@ -137,9 +146,11 @@ async def test_the_future_is_told_from_the_same_timetable(
 async def test_jobs_without_times_of_their_own_name_what_they_wait_for(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    chained = await job(database, workspace, Interval(HOUR, mode=IntervalMode.FIXED_DELAY), name="crawl")
-    after = await job(database, workspace, BY_HAND, name="report", depends_on=(Edge(chained),))
-    await ticked(database, clock, HOUR)
+    chained = await create_job(
+        database, workspace, Interval(HOUR, mode=IntervalMode.FIXED_DELAY), name="crawl"
+    )
+    after = await create_job(database, workspace, MANUAL, name="report", depends_on=(Edge(chained),))
+    await advance_and_tick(database, clock, HOUR)
     told = await explain_instant(database, workspace, chained, NOON + 9 * HOUR)
     assert told.verdict is Verdict.NOT_PLANNED
     assert "waits for run 1 to end" in told.sentence
@@ -150,9 +161,9 @@ async def test_jobs_without_times_of_their_own_name_what_they_wait_for(
 async def test_a_run_behind_another_says_which_and_where_it_stands(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE))
+    job_id = await create_job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE))
     for _ in range(3):
-        await ticked(database, clock, HOUR)
+        await advance_and_tick(database, clock, HOUR)
     last = await explain_run(database, workspace, await newest(database, workspace, job_id))
     assert last.verdict is Verdict.WAITING
     assert "an earlier run of its job to end (run 1)" in last.sentence
@@ -164,16 +175,16 @@ async def test_a_run_that_nobody_serves_says_so_and_names_the_living(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     owner.execute("DELETE FROM foliot.workers")
-    job_id = await job(database, workspace, HOURLY, queue="mail")
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY, queue="mail")
+    await advance_and_tick(database, clock, HOUR)
     run_id = await newest(database, workspace, job_id)
     told = await explain_run(database, workspace, run_id)
     assert told.sentence == "Run 1 is ready, but no worker serves queue mail for type http."
     assert told.facts == ("No worker is alive.",)
-    a_worker(owner, clock, "alpha", ["default"], ["http", "python"])
+    insert_worker(owner, clock, "alpha", ["default"], ["http", "python"])
     told = await explain_run(database, workspace, run_id)
     assert told.facts == ("Workers alive: alpha (queues: default; types: http, python).",)
-    a_worker(owner, clock, "beta", ["mail"], ["http"])
+    insert_worker(owner, clock, "beta", ["mail"], ["http"])
     told = await explain_run(database, workspace, run_id)
     assert told.sentence == "Run 1 is ready and waits for a worker; it is number 1 of 1 in line."
 
@@ -181,8 +192,8 @@ async def test_a_run_that_nobody_serves_says_so_and_names_the_living(
 async def test_workers_that_have_no_room_are_the_reason(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     run_id = await newest(database, workspace, job_id)
     worker_id = await workers.register(database, "alpha", ["default"], ["http"], 2)
     theirs = [(RunId(uuid4()), 1), (RunId(uuid4()), 1)]  # of whatever workspace
@@ -200,17 +211,17 @@ async def test_workers_that_have_no_room_are_the_reason(
 async def test_a_place_in_line_counts_only_ones_own_workspace_and_queue(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    a_worker(owner, clock, "alpha", ["default"], ["http"])
+    insert_worker(owner, clock, "alpha", ["default"], ["http"])
     other = WorkspaceId(uuid4())
     owner.execute(
         "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', %s)",
         [other, NOON],
     )
-    await job(database, other, HOURLY)
-    await job(database, workspace, HOURLY, queue="mail")
-    behind = await job(database, workspace, HOURLY, priority=5)
-    await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    await create_job(database, other, HOURLY)
+    await create_job(database, workspace, HOURLY, queue="mail")
+    behind = await create_job(database, workspace, HOURLY, priority=5)
+    await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     told = await explain_run(database, workspace, await newest(database, workspace, behind))
     assert "number 2 of 2 in line" in told.sentence
 
@@ -218,13 +229,13 @@ async def test_a_place_in_line_counts_only_ones_own_workspace_and_queue(
 async def test_a_run_between_attempts_says_when_the_next_one_is(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retry=ONE_RETRY)
-    await ticked(database, clock, HOUR)
-    taken = await claimed(database)
+    job_id = await create_job(database, workspace, HOURLY, retry=ONE_RETRY)
+    await advance_and_tick(database, clock, HOUR)
+    taken = await claim_runs(database)
     run_id = taken[0].run_id
     running = await explain_run(database, workspace, run_id)
     assert (running.verdict, "attempt 1" in running.sentence) == (Verdict.RUNNING, True)
-    await done(database, taken, Failed(RunError("boom", "It broke.")))
+    await report_runs(database, taken, Failed(RunError("boom", "It broke.")))
     told = await explain_run(database, workspace, run_id)
     assert told.sentence == "Run 1 waits for attempt 2 at 2027-01-15 13:01:00 UTC."
     assert told.facts == ("boom: It broke.",)
@@ -242,9 +253,9 @@ async def test_a_run_between_attempts_says_when_the_next_one_is(
 async def test_what_holds_a_run_is_named(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, waits_for: str, said: str
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE))
-    await ticked(database, clock, HOUR)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE))
+    await advance_and_tick(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     owner.execute("UPDATE foliot.waiting SET waits_for = %s", [waits_for])
     owner.execute(
         "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, end_at, after, reason, created_by, created_at)"
@@ -261,8 +272,8 @@ async def test_what_holds_a_run_is_named(
 async def test_a_record_of_an_earlier_schedule_says_which(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     owner.execute("UPDATE foliot.jobs SET schedule_rev = 2, updated_at = %s", [NOON + 2 * HOUR])
     told = await explain_instant(database, workspace, job_id, NOON + HOUR)
     assert told.facts[-1] == "It was planned by schedule revision 1; the job is at revision 2 now."
@@ -271,7 +282,7 @@ async def test_a_record_of_an_earlier_schedule_says_which(
 async def test_strangers_and_nonsense_are_refused(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
+    job_id = await create_job(database, workspace, HOURLY)
     with pytest.raises(NotFound):
         await explain_instant(database, WorkspaceId(uuid4()), job_id, NOON)
     with pytest.raises(NotFound):

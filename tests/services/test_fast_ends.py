@@ -20,7 +20,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.storage.jobs.definitions import spec_text
 from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.fixtures import BEN
-from tests.services.shop import MINUTE, Shop
+from tests.services.service_driver import MINUTE, ServiceDriver
 
 pytestmark = pytest.mark.anyio
 BOOM = Failed(RunError("boom", "It broke."))
@@ -41,15 +41,15 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     return seen
 
 
-def everything(shop: Shop, job_id: JobId) -> tuple[list[Any], list[Any], list[Any]]:
+def everything(driver: ServiceDriver, job_id: JobId) -> tuple[list[Any], list[Any], list[Any]]:
     """All that is stored of a job, but for what differs between any two jobs."""
     own = "'{job_id,id,run_id,last_run_id,last_success_run_id,last_end_run_id,spec}'::text[]"
     return (
-        shop.sql(f"SELECT to_jsonb(t) - {own} FROM foliot.timers AS t WHERE job_id = %s", job_id),
-        shop.sql(
+        driver.sql(f"SELECT to_jsonb(t) - {own} FROM foliot.timers AS t WHERE job_id = %s", job_id),
+        driver.sql(
             f"SELECT to_jsonb(r) - {own} FROM foliot.runs AS r WHERE job_id = %s ORDER BY number", job_id
         ),
-        shop.sql(
+        driver.sql(
             f"SELECT to_jsonb(a) - {own} FROM foliot.attempts AS a JOIN foliot.runs AS r ON r.id = a.run_id"
             " WHERE r.job_id = %s ORDER BY a.number",
             job_id,
@@ -57,30 +57,30 @@ def everything(shop: Shop, job_id: JobId) -> tuple[list[Any], list[Any], list[An
     )
 
 
-def done(shop: Shop, run: Claimed, outcome: Outcome | None = None) -> Report:
-    return Report(run.run_id, run.job_id, run.fence, shop.worker, outcome or Succeeded(), {"n": 1})
+def done(driver: ServiceDriver, run: Claimed, outcome: Outcome | None = None) -> Report:
+    return Report(run.run_id, run.job_id, run.fence, driver.worker, outcome or Succeeded(), {"n": 1})
 
 
 @pytest.mark.parametrize("tries", [1, 2])
 async def test_a_plain_success_leaves_what_a_decided_one_leaves(
-    shop: Shop, decided: list[Report], monkeypatch: pytest.MonkeyPatch, tries: int
+    driver: ServiceDriver, decided: list[Report], monkeypatch: pytest.MonkeyPatch, tries: int
 ) -> None:
     retry = Retry(3, Backoff.FIXED, base=MINUTE, past_next=True)
-    jobs = [await shop.job(Interval(60 * MINUTE), retry=retry) for _ in range(2)]
-    await shop.tick(60 * MINUTE)
+    jobs = [await driver.job(Interval(60 * MINUTE), retry=retry) for _ in range(2)]
+    await driver.tick(60 * MINUTE)
     for _ in range(tries - 1):
-        await report(shop.database, [done(shop, run, BOOM) for run in await shop.claim()])
-        shop.clock.advance(MINUTE)
-    runs = {run.job_id: run for run in await shop.claim()}
+        await report(driver.database, [done(driver, run, BOOM) for run in await driver.claim()])
+        driver.clock.advance(MINUTE)
+    runs = {run.job_id: run for run in await driver.claim()}
     decided.clear()
-    assert await report(shop.database, [done(shop, runs[jobs[0]])])
+    assert await report(driver.database, [done(driver, runs[jobs[0]])])
     assert decided == []
     with monkeypatch.context() as patched:
         patched.setattr("foliot.services.settlement.report.leases.settle_successes", _nothing)
-        assert await report(shop.database, [done(shop, runs[jobs[1]])])
+        assert await report(driver.database, [done(driver, runs[jobs[1]])])
     assert len(decided) == 1
-    assert everything(shop, jobs[0]) == everything(shop, jobs[1])
-    shop.balance()
+    assert everything(driver, jobs[0]) == everything(driver, jobs[1])
+    driver.balance()
 
 
 async def _nothing(*_: object) -> set[Any]:
@@ -89,25 +89,27 @@ async def _nothing(*_: object) -> set[Any]:
 
 @pytest.mark.parametrize("schedule", [CHAINED, Once])
 async def test_what_moves_on_with_its_run_is_decided(
-    shop: Shop, decided: list[Report], schedule: Schedule | type[Once]
+    driver: ServiceDriver, decided: list[Report], schedule: Schedule | type[Once]
 ) -> None:
-    wanted = Once(shop.clock.now() + MINUTE) if isinstance(schedule, type) else schedule
-    await shop.job(wanted)
-    await shop.tick(MINUTE)
-    [run] = await shop.claim()
-    assert await report(shop.database, [done(shop, run)])
+    wanted = Once(driver.clock.now() + MINUTE) if isinstance(schedule, type) else schedule
+    await driver.job(wanted)
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    assert await report(driver.database, [done(driver, run)])
     assert len(decided) == 1
 
 
-async def test_a_plain_success_under_an_old_fence_or_by_another_worker_is_refused(shop: Shop) -> None:
-    await shop.job()
-    await shop.tick(MINUTE)
-    [run] = await shop.claim()
-    mine = done(shop, run)
-    assert not await report(shop.database, [mine._replace(fence=run.fence - 1)])
-    assert not await report(shop.database, [mine._replace(worker_id=WorkerId(uuid4()))])
-    assert await report(shop.database, [mine]) == {run.run_id}
-    assert not await report(shop.database, [mine])
+async def test_a_plain_success_under_an_old_fence_or_by_another_worker_is_refused(
+    driver: ServiceDriver,
+) -> None:
+    await driver.job()
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    mine = done(driver, run)
+    assert not await report(driver.database, [mine._replace(fence=run.fence - 1)])
+    assert not await report(driver.database, [mine._replace(worker_id=WorkerId(uuid4()))])
+    assert await report(driver.database, [mine]) == {run.run_id}
+    assert not await report(driver.database, [mine])
 
 
 async def test_the_text_of_a_fixed_delay_is_what_the_statement_looks_for() -> None:
@@ -117,23 +119,28 @@ async def test_the_text_of_a_fixed_delay_is_what_the_statement_looks_for() -> No
     )
 
 
-async def test_listeners_hear_of_plain_successes(shop: Shop) -> None:
-    await shop.job()
-    await shop.tick(MINUTE)
-    shop.owner.execute(
-        "INSERT INTO foliot.watches (workspace_id, since, until) VALUES (%s, 0, 'infinity')", [shop.workspace]
+async def test_listeners_hear_of_plain_successes(driver: ServiceDriver) -> None:
+    await driver.job()
+    await driver.tick(MINUTE)
+    driver.owner.execute(
+        "INSERT INTO foliot.watches (workspace_id, since, until) VALUES (%s, 0, 'infinity')",
+        [driver.workspace],
     )
-    [run] = await shop.claim()
-    await report(shop.database, [done(shop, run)])
-    told = shop.sql("SELECT kind, run_id, attempt FROM foliot.events WHERE kind = 'run.succeeded'")
+    [run] = await driver.claim()
+    await report(driver.database, [done(driver, run)])
+    told = driver.sql("SELECT kind, run_id, attempt FROM foliot.events WHERE kind = 'run.succeeded'")
     assert told == [("run.succeeded", UUID(str(run.run_id)), 1)]
 
 
-async def test_what_was_said_of_a_run_stays_though_it_succeeds(shop: Shop, decided: list[Report]) -> None:
-    await shop.job()
-    await shop.tick(MINUTE)
-    [run] = await shop.claim()
-    await run_control.cancel_run(shop.database, Scope(shop.workspace, BEN), run.run_id, reason="wrong file")
-    assert await report(shop.database, [done(shop, run)])
+async def test_what_was_said_of_a_run_stays_though_it_succeeds(
+    driver: ServiceDriver, decided: list[Report]
+) -> None:
+    await driver.job()
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    await run_control.cancel_run(
+        driver.database, Scope(driver.workspace, BEN), run.run_id, reason="wrong file"
+    )
+    assert await report(driver.database, [done(driver, run)])
     assert decided == []
-    assert shop.sql("SELECT status, note FROM foliot.runs") == [("succeeded", "wrong file")]
+    assert driver.sql("SELECT status, note FROM foliot.runs") == [("succeeded", "wrong file")]

@@ -25,7 +25,17 @@ from foliot.storage.runs.run_search import RunFilter
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from foliot.testing.fixtures import TEST
-from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defined, done, job, ticked
+from tests.services.builders import (
+    HOURLY,
+    MINUTELY,
+    WORKER,
+    Owner,
+    advance_and_tick,
+    claim_runs,
+    create_job,
+    make_definition,
+    report_runs,
+)
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 
@@ -40,11 +50,11 @@ ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
 async def test_a_run_tells_its_whole_story(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, Cron("0 9 * * *", "America/New_York"))
-    await ticked(database, clock, 2 * HOUR)
-    taken = await claimed(database)
+    job_id = await create_job(database, workspace, Cron("0 9 * * *", "America/New_York"))
+    await advance_and_tick(database, clock, 2 * HOUR)
+    taken = await claim_runs(database)
     clock.advance(3 * SECOND)
-    await done(database, taken, output={"rows": 7})
+    await report_runs(database, taken, output={"rows": 7})
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     alone = await history.run(database, Scope(workspace), run.id)
     assert (replace(alone, attempts=None, artifacts=None, called=None), len(alone.attempts or ())) == (run, 1)
@@ -58,10 +68,10 @@ async def test_a_run_tells_its_whole_story(
 async def test_the_local_time_of_an_interval_is_the_clock_on_its_wall(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(
+    job_id = await create_job(
         database, workspace, type(MINUTELY)(HOUR, timezone="Asia/Kolkata"), overlap=Overlap(OverlapRule.SKIP)
     )
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert run.planned_local == datetime(2027, 1, 15, 18, 30)
 
@@ -69,32 +79,34 @@ async def test_the_local_time_of_an_interval_is_the_clock_on_its_wall(
 async def test_an_open_run_says_what_it_is_doing(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE), retry=ONE_RETRY)
+    job_id = await create_job(
+        database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE), retry=ONE_RETRY
+    )
 
     async def statuses() -> list[RunStatus]:
         return [run.status for run in (await history.of_job(database, Scope(workspace), job_id)).items]
 
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert await statuses() == [RunStatus.READY]
-    taken = await claimed(database)
+    taken = await claim_runs(database)
     assert await statuses() == [RunStatus.RUNNING]
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert await statuses() == [RunStatus.WAITING, RunStatus.RUNNING]
     (running,) = (await history.of_job(database, Scope(workspace), job_id, found("status:running"))).items
     assert (running.attempt_count, running.worker, running.finished_at) == (1, WORKER, None)
-    await done(database, taken)
+    await report_runs(database, taken)
     assert await statuses() == [RunStatus.READY, RunStatus.SUCCEEDED]
 
 
 async def test_attempts_are_told_whether_there_was_one_or_more(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retry=ONE_RETRY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY, retry=ONE_RETRY)
+    await advance_and_tick(database, clock, HOUR)
     error = RunError("boom", "It broke.")
-    await done(database, await claimed(database), Failed(error))
+    await report_runs(database, await claim_runs(database), Failed(error))
     clock.advance(MINUTE)
-    taken = await claimed(database)
+    taken = await claim_runs(database)
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert run.error == error
     told = await history.attempts_of(database, Scope(workspace), run.id)
@@ -104,12 +116,12 @@ async def test_attempts_are_told_whether_there_was_one_or_more(
     ]
     assert told[0].error == error
     assert told[1].ended_at is None
-    await done(database, taken)
+    await report_runs(database, taken)
     told = await history.attempts_of(database, Scope(workspace), run.id)
     assert [each.status for each in told] == [AttemptStatus.FAILED, AttemptStatus.SUCCEEDED]
     assert [each.fence for each in told] == [1, 2]
-    await ticked(database, clock, HOUR)
-    await done(database, await claimed(database))
+    await advance_and_tick(database, clock, HOUR)
+    await report_runs(database, await claim_runs(database))
     newest = (await history.of_job(database, Scope(workspace), job_id)).items[0]
     (only,) = await history.attempts_of(database, Scope(workspace), newest.id)
     assert (only.number, only.status, only.worker) == (1, AttemptStatus.SUCCEEDED, WORKER)
@@ -118,9 +130,9 @@ async def test_attempts_are_told_whether_there_was_one_or_more(
 async def test_pages_follow_each_other_without_loss_or_repetition(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
+    job_id = await create_job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
     for _ in range(11):
-        await ticked(database, clock, MINUTE)
+        await advance_and_tick(database, clock, MINUTE)
     everything = [run.id for run in (await history.of_job(database, Scope(workspace), job_id)).items]
     assert len(everything) == 11
     seen: list[RunId] = []
@@ -140,9 +152,9 @@ async def test_pages_follow_each_other_without_loss_or_repetition(
 async def test_a_history_is_filtered_by_status_trigger_and_time(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
-    await ticked(database, clock, HOUR)  # the first is still live
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)  # the first is still live
     for wanted, expected in (
         (found("status:skipped"), [NOON + 2 * HOUR]),
         (found("status:ready"), [NOON + HOUR]),
@@ -162,10 +174,10 @@ async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes
     database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_search, "MOST_SCANNED", 3)
-    job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
+    job_id = await create_job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
     for _ in range(7):
-        await ticked(database, clock, MINUTE)
-    await done(database, (await claimed(database))[:1])
+        await advance_and_tick(database, clock, MINUTE)
+    await report_runs(database, (await claim_runs(database))[:1])
     wanted = found("status:succeeded")
     for is_of_job in (True, False):
         count, pages, cursor = 0, 0, None
@@ -181,8 +193,8 @@ async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes
 async def test_another_workspaces_runs_do_not_exist(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     outsider = WorkspaceId(uuid4())
     for ask in (
@@ -221,11 +233,11 @@ def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None
 async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, payload={"full": True, "n": 1})
-    await ticked(database, clock, timedelta(hours=1))
-    await done(database, await claimed(database))
+    job_id = await create_job(database, workspace, HOURLY, payload={"full": True, "n": 1})
+    await advance_and_tick(database, clock, timedelta(hours=1))
+    await report_runs(database, await claim_runs(database))
     clock.advance(timedelta(minutes=1))
-    edited = defined(HOURLY, payload={"full": False})
+    edited = make_definition(HOURLY, payload={"full": False})
     await job_edits.edit(database, Scope(workspace, TEST), job_id, edited)
     await run_control.run_now(database, Scope(workspace, TEST), job_id, input={"n": 7})
     page = await history.of_job(database, Scope(workspace), job_id)

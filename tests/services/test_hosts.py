@@ -26,84 +26,94 @@ from foliot.services.workers.overview import unserved
 from foliot.services.workers.remote import RemoteReport
 from foliot.services.workers.remote_register import RemoteWorkerHello
 from foliot.testing.fixtures import TEST
-from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
-from tests.services.staging import Stage
+from tests.services.remote_hosts import H1, PVP, RemoteHost, ids, register_host, worker_principal
+from tests.services.workspace_harness import WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 HOURLY = Interval(HOUR)
 
 
-async def by_hand(stage: Stage, job_id: JobId) -> RunId:
-    return await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job_id)
+async def run_manually(harness: WorkspaceHarness, job_id: JobId) -> RunId:
+    return await run_control.run_now(harness.database, Scope(harness.workspace, TEST), job_id)
 
 
-async def why(stage: Stage, run_id: RunId) -> str:
-    return (await explain.explain_run(stage.database, Scope(stage.workspace), run_id)).told.sentence
+async def why(harness: WorkspaceHarness, run_id: RunId) -> str:
+    return (
+        await explain.explain_run(harness.database, Scope(harness.workspace), run_id)
+    ).explanation.sentence
 
 
 @pytest.fixture
-async def h1(stage: Stage) -> Machine:
-    return await machine(stage.database, somebody(stage.workspace), "h1", "pvp")
+async def h1(harness: WorkspaceHarness) -> RemoteHost:
+    return await register_host(harness.database, worker_principal(harness.workspace), "h1", "pvp")
 
 
 async def test_a_run_for_a_server_goes_to_the_host_that_has_it_and_to_no_other_worker(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    await stage.job("restart", HOURLY, target=PVP)
-    stage.clock.advance(HOUR)
-    assert await stage.tick() == 1
-    assert await stage.claim() == []
-    h2 = await machine(stage.database, h1.speaker, "h2")
+    await harness.job("restart", HOURLY, target=PVP)
+    harness.clock.advance(HOUR)
+    assert await harness.tick() == 1
+    assert await harness.claim() == []
+    h2 = await register_host(harness.database, h1.speaker, "h2")
     assert await h2.claim() == []
-    fresh = await machine(stage.database, h1.speaker, "h1", "pvp")
+    fresh = await register_host(harness.database, h1.speaker, "h1", "pvp")
     [work] = await fresh.claim()
     assert work.job == "restart"
     assert await fresh.report(work)
-    assert stage.owner.execute("SELECT status FROM foliot.runs").fetchall() == [("succeeded",)]
+    assert harness.owner.execute("SELECT status FROM foliot.runs").fetchall() == [("succeeded",)]
 
 
 async def test_an_instance_that_moves_takes_the_runs_that_wait_for_it_along(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    h2 = await machine(stage.database, h1.speaker, "h2")
-    job = await stage.job("restart", Manual(), target=PVP)
-    await by_hand(stage, job)
-    [instance] = (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).instances
-    await hosts.change_instance(stage.database, Scope(stage.workspace, TEST), h1.id, instance.id, to=h2.id)
+    h2 = await register_host(harness.database, h1.speaker, "h2")
+    job = await harness.job("restart", Manual(), target=PVP)
+    await run_manually(harness, job)
+    [instance] = (await hosts.get(harness.database, Scope(harness.workspace), h1.id)).instances
+    await hosts.change_instance(
+        harness.database, Scope(harness.workspace, TEST), h1.id, instance.id, to=h2.id
+    )
     assert await h1.claim() == []
     assert len(await h2.claim()) == 1
 
 
-async def test_a_host_that_registers_an_instance_has_it_from_then_on(stage: Stage, h1: Machine) -> None:
-    job = await stage.job("restart", Manual(), target=PVP)
-    await by_hand(stage, job)
-    h2 = await machine(stage.database, h1.speaker, "h2", "pvp")
+async def test_a_host_that_registers_an_instance_has_it_from_then_on(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    job = await harness.job("restart", Manual(), target=PVP)
+    await run_manually(harness, job)
+    h2 = await register_host(harness.database, h1.speaker, "h2", "pvp")
     assert await h1.claim() == []
     assert len(await h2.claim()) == 1
-    moved = stage.owner.execute("SELECT action FROM foliot.audit WHERE object_kind = 'instance' ORDER BY at")
+    moved = harness.owner.execute(
+        "SELECT action FROM foliot.audit WHERE object_kind = 'instance' ORDER BY at"
+    )
     assert [row[0] for row in moved.fetchall()] == ["instance.registered", "instance.moved"]
 
 
 async def test_an_instance_of_a_living_host_is_not_taken_by_a_key_of_somebody_else(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    job = await stage.job("restart", Manual(), target=PVP)
-    await by_hand(stage, job)
-    stranger = somebody(stage.workspace)
+    job = await harness.job("restart", Manual(), target=PVP)
+    await run_manually(harness, job)
+    stranger = worker_principal(harness.workspace)
     with pytest.raises(Conflict, match="online with the key of another member"):
-        await machine(stage.database, stranger, "h2", "pvp")
+        await register_host(harness.database, stranger, "h2", "pvp")
     assert len(await h1.claim()) == 1
     await h1.leave()
-    h2 = await machine(stage.database, stranger, "h2", "pvp")
+    h2 = await register_host(harness.database, stranger, "h2", "pvp")
     assert len(await h2.claim()) == 1
 
 
-async def test_one_change_at_a_time_and_several_reads_beside_it(stage: Stage, h1: Machine) -> None:
+async def test_one_change_at_a_time_and_several_reads_beside_it(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
     for n in range(3):
-        await by_hand(stage, await stage.job(f"change {n}", Manual(), target=PVP))
+        await run_manually(harness, await harness.job(f"change {n}", Manual(), target=PVP))
     for n in range(10):
-        await by_hand(stage, await stage.job(f"read {n}", Manual(), target=H1, read_only=True))
+        await run_manually(harness, await harness.job(f"read {n}", Manual(), target=H1, read_only=True))
     taken = await h1.claim(permits=100)
     assert sorted(work.job.split()[0] for work in taken) == ["change", *["read"] * 8]
     assert await h1.claim(permits=100) == []
@@ -113,80 +123,84 @@ async def test_one_change_at_a_time_and_several_reads_beside_it(stage: Stage, h1
     assert following.job == "change 1"
 
 
-async def test_people_may_let_more_changes_go_at_once(stage: Stage, h1: Machine) -> None:
+async def test_people_may_let_more_changes_go_at_once(harness: WorkspaceHarness, h1: RemoteHost) -> None:
     for n in range(3):
-        await by_hand(stage, await stage.job(f"change {n}", Manual(), target=PVP))
-    await hosts.change(stage.database, Scope(stage.workspace, TEST), h1.id, {"max_mutations": 2})
+        await run_manually(harness, await harness.job(f"change {n}", Manual(), target=PVP))
+    await hosts.change(harness.database, Scope(harness.workspace, TEST), h1.id, {"max_mutations": 2})
     assert len(await h1.claim()) == 2
 
 
-async def test_caps_of_the_workspace_bind_hosts_too(stage: Stage, h1: Machine) -> None:
-    await set_limit(stage.database, Scope(stage.workspace, TEST), "db", 1)
+async def test_caps_of_the_workspace_bind_hosts_too(harness: WorkspaceHarness, h1: RemoteHost) -> None:
+    await set_limit(harness.database, Scope(harness.workspace, TEST), "db", 1)
     for n in range(3):
-        job = await stage.job(f"read {n}", Manual(), target=H1, read_only=True, concurrency_key="db")
-        await by_hand(stage, job)
+        job = await harness.job(f"read {n}", Manual(), target=H1, read_only=True, concurrency_key="db")
+        await run_manually(harness, job)
     [first] = await h1.claim()
     assert await h1.claim() == []
     assert await h1.report(first)
     assert len(await h1.claim()) == 1
 
 
-async def test_a_target_that_nobody_has_is_refused_with_what_was_meant(stage: Stage, h1: Machine) -> None:
+async def test_a_target_that_nobody_has_is_refused_with_what_was_meant(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
     wrong = Target(TargetKind.SERVER, "pvpp")
     with pytest.raises(Invalid) as refused:
-        await stage.job("restart", HOURLY, target=wrong)
+        await harness.job("restart", HOURLY, target=wrong)
     assert (refused.value.pointer, refused.value.hint) == ("/target/server", 'Did you mean "pvp"?')
 
 
-async def test_an_edit_of_the_target_redirects_what_waits(stage: Stage, h1: Machine) -> None:
-    job = await stage.job("restart", Manual(), target=PVP)
-    await by_hand(stage, job)
-    definition = (await jobs.get(stage.database, stage.workspace, job)).definition
+async def test_an_edit_of_the_target_redirects_what_waits(harness: WorkspaceHarness, h1: RemoteHost) -> None:
+    job = await harness.job("restart", Manual(), target=PVP)
+    await run_manually(harness, job)
+    definition = (await jobs.get(harness.database, harness.workspace, job)).definition
     free = replace(definition, spec=replace(definition.spec, target=None))
-    await job_edits.edit(stage.database, Scope(stage.workspace, TEST), job, free)
+    await job_edits.edit(harness.database, Scope(harness.workspace, TEST), job, free)
     assert await h1.claim() == []
-    assert len(await stage.claim()) == 1
+    assert len(await harness.claim()) == 1
 
 
-async def test_a_retry_goes_to_the_host_that_has_the_server_by_then(stage: Stage, h1: Machine) -> None:
+async def test_a_retry_goes_to_the_host_that_has_the_server_by_then(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
     retry = Retry(2, Backoff.EXPONENTIAL, base=SECOND)
-    await by_hand(stage, await stage.job("restart", Manual(), target=PVP, retry=retry))
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP, retry=retry))
     [work] = await h1.claim()
     assert await h1.report(work, Failed(RunError("boom", "It broke.")))
-    h2 = await machine(stage.database, h1.speaker, "h2", "pvp")
-    stage.clock.advance(2 * SECOND)
+    h2 = await register_host(harness.database, h1.speaker, "h2", "pvp")
+    harness.clock.advance(2 * SECOND)
     assert await h1.claim() == []
     [again] = await h2.claim()
     assert (again.claimed.attempt, again.claimed.fence) == (2, 2)
 
 
 async def test_a_host_that_stays_away_loses_its_run_which_is_repeated_and_its_late_result_refused(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
     [work] = await h1.claim()
-    stage.clock.advance(31 * SECOND)
-    await sweep(stage.database)
-    stage.clock.advance(SECOND)
-    again = await machine(stage.database, h1.speaker, "h1", "pvp")
+    harness.clock.advance(31 * SECOND)
+    await sweep(harness.database)
+    harness.clock.advance(SECOND)
+    again = await register_host(harness.database, h1.speaker, "h1", "pvp")
     [repeated] = await again.claim()
     assert (repeated.claimed.run_id, repeated.claimed.fence) == (work.claimed.run_id, 2)
     assert not await h1.report(work)
     refused = "SELECT object_id, after ->> 'fence', after ->> 'outcome' FROM foliot.audit WHERE action = 'report.refused'"
-    assert stage.owner.execute(refused).fetchall() == [(str(work.claimed.run_id), "1", "succeeded")]
+    assert harness.owner.execute(refused).fetchall() == [(str(work.claimed.run_id), "1", "succeeded")]
     assert await again.report(repeated)
 
 
 async def test_a_report_that_was_taken_before_is_taken_again_and_changes_nothing(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
     retry = Retry(1, Backoff.FIXED, base=HOUR)
     first, second = (
-        await stage.job("a", Manual(), target=PVP, retry=retry),
-        await stage.job("b", Manual(), target=H1, read_only=True),
+        await harness.job("a", Manual(), target=PVP, retry=retry),
+        await harness.job("b", Manual(), target=H1, read_only=True),
     )
-    await by_hand(stage, first)
-    await by_hand(stage, second)
+    await run_manually(harness, first)
+    await run_manually(harness, second)
     works = await h1.claim()
     failure = Failed(RunError("boom", "It broke."))
     told = [
@@ -194,95 +208,99 @@ async def test_a_report_that_was_taken_before_is_taken_again_and_changes_nothing
         for each in works
     ]
     for _ in range(2):
-        accepted = await remote.report(stage.database, h1.speaker, h1.worker, told)
+        accepted = await remote.report(harness.database, h1.speaker, h1.worker, told)
         assert accepted == set(ids(works))
-    assert stage.owner.execute("SELECT FROM foliot.audit WHERE action = 'report.refused'").fetchall() == []
+    assert harness.owner.execute("SELECT FROM foliot.audit WHERE action = 'report.refused'").fetchall() == []
 
 
 async def test_a_claim_whose_answer_was_lost_is_given_back_when_a_heartbeat_does_not_name_it(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
     [lost] = await h1.claim()
     assert await h1.beat()
     assert await h1.claim() == []
-    stage.clock.advance(16 * SECOND)
+    harness.clock.advance(16 * SECOND)
     assert await h1.beat()
     [again] = await h1.claim()
     assert (again.claimed.run_id, again.claimed.fence) == (lost.claimed.run_id, 2)
-    stage.clock.advance(16 * SECOND)
+    harness.clock.advance(16 * SECOND)
     assert await h1.beat(again)
     assert await h1.report(again)
 
 
 async def test_a_host_that_leaves_hands_back_what_it_has_and_is_offline_at_once(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
     [work] = await h1.claim()
     await h1.leave()
-    assert (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).status is HostStatus.OFFLINE
+    assert (await hosts.get(harness.database, Scope(harness.workspace), h1.id)).status is HostStatus.OFFLINE
     with pytest.raises(WorkerGone):
         await h1.claim()
-    again = await machine(stage.database, h1.speaker, "h1")
+    again = await register_host(harness.database, h1.speaker, "h1")
     [repeated] = await again.claim()
     assert repeated.claimed.run_id == work.claimed.run_id
     losses = "SELECT attempts, losses, retries FROM foliot.leases"
-    assert stage.owner.execute(losses).fetchall() == [(2, 0, 0)]
+    assert harness.owner.execute(losses).fetchall() == [(2, 0, 0)]
 
 
-async def test_a_host_is_online_then_stale_then_offline(stage: Stage, h1: Machine) -> None:
+async def test_a_host_is_online_then_stale_then_offline(harness: WorkspaceHarness, h1: RemoteHost) -> None:
     async def status() -> HostStatus:
-        return (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).status
+        return (await hosts.get(harness.database, Scope(harness.workspace), h1.id)).status
 
     assert await status() is HostStatus.ONLINE
-    stage.clock.advance(31 * SECOND)
+    harness.clock.advance(31 * SECOND)
     assert await status() is HostStatus.STALE
-    stage.clock.advance(2 * MINUTE)
+    harness.clock.advance(2 * MINUTE)
     assert await status() is HostStatus.OFFLINE
-    await machine(stage.database, h1.speaker, "h1")
+    await register_host(harness.database, h1.speaker, "h1")
     assert await status() is HostStatus.ONLINE
 
 
-async def test_a_waiting_run_says_that_its_host_is_offline_and_since_when(stage: Stage, h1: Machine) -> None:
-    run = await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
-    assert await why(stage, run) == 'Run 1 waits for server "pvp" and is about to be fetched by host h1.'
-    seen = stage.clock.now()
-    stage.clock.advance(HOUR)
-    told = await why(stage, run)
+async def test_a_waiting_run_says_that_its_host_is_offline_and_since_when(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    run = await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
+    assert await why(harness, run) == 'Run 1 waits for server "pvp" and is about to be fetched by host h1.'
+    seen = harness.clock.now()
+    harness.clock.advance(HOUR)
+    told = await why(harness, run)
     assert (
         told == f'Run 1 waits for server "pvp": host h1 has been offline since {seen:%Y-%m-%d %H:%M:%S} UTC.'
     )
-    [group] = await unserved(stage.database, stage.workspace)
+    [group] = await unserved(harness.database, harness.workspace)
     assert group.sentence == 'No host is online that does type "python" for server "pvp".'
 
 
 async def test_a_waiting_run_says_that_its_host_is_busy_or_does_not_do_its_type(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
     for name in ("first", "second"):
-        run = await by_hand(stage, await stage.job(name, Manual(), target=PVP))
+        run = await run_manually(harness, await harness.job(name, Manual(), target=PVP))
     await h1.claim()
-    assert await why(stage, run) == 'Run 1 waits for server "pvp": host h1 has 1 of 1 under way.'
-    other = await machine(stage.database, h1.speaker, "h2", "pve", types=("http",))
-    run = await by_hand(stage, await stage.job("third", Manual(), target=Target(TargetKind.HOST, "h2")))
+    assert await why(harness, run) == 'Run 1 waits for server "pvp": host h1 has 1 of 1 under way.'
+    other = await register_host(harness.database, h1.speaker, "h2", "pve", types=("http",))
+    run = await run_manually(
+        harness, await harness.job("third", Manual(), target=Target(TargetKind.HOST, "h2"))
+    )
     assert await other.claim(types=("http",)) == []
     assert (
-        await why(stage, run)
+        await why(harness, run)
         == 'Run 1 waits for host "h2": host h2 is online, but does no jobs of type python.'
     )
 
 
 async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_not_by_what_workers_do(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
     async def warning(kind: str, target: Target | None) -> str | None:
         definition = Definition("job", Spec(Manual(), kind, target=target))
-        scope = Scope(stage.workspace, TEST)
-        made = await jobs.create(stage.database, scope, definition, with_warnings=True)
+        scope = Scope(harness.workspace, TEST)
+        made = await jobs.create(harness.database, scope, definition, with_warnings=True)
         return next(iter(made.warnings), None)
 
-    await machine(stage.database, h1.speaker, "h2", "pve", types=("http", "command"))
+    await register_host(harness.database, h1.speaker, "h2", "pve", types=("http", "command"))
     h2 = Target(TargetKind.HOST, "h2")
     assert await warning("command", h2) is None
     assert await warning("command", None) is not None
@@ -291,42 +309,46 @@ async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_
     assert told.startswith(
         'Host h2 does no jobs of type "python". Start `foliot host` there with --allow-python'
     )
-    stage.clock.advance(HOUR)
+    harness.clock.advance(HOUR)
     assert await warning("python", h2) is None, "of a host that is away, nobody knows what it will do"
 
 
 async def test_past_its_start_deadline_a_run_is_skipped_because_its_host_was_offline(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    job = await stage.job("restart", HOURLY, target=PVP, limits=Limits(start_deadline=MINUTE))
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    stage.clock.advance(2 * MINUTE)
-    assert await expire_runs(stage.database) == 1
-    [(status, reason, note)] = stage.runs(job)
+    job = await harness.job("restart", HOURLY, target=PVP, limits=Limits(start_deadline=MINUTE))
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    harness.clock.advance(2 * MINUTE)
+    assert await expire_runs(harness.database) == 1
+    [(status, reason, note)] = harness.runs(job)
     assert (status, reason) == ("skipped", "host_offline")
     assert note.startswith("Host h1 has been offline since ")
 
 
-async def test_with_its_host_online_the_reason_is_the_deadline(stage: Stage, h1: Machine) -> None:
-    job = await stage.job("restart", HOURLY, target=PVP, limits=Limits(start_deadline=MINUTE))
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    stage.clock.advance(2 * MINUTE)
-    await machine(stage.database, h1.speaker, "h1")
-    assert await expire_runs(stage.database) == 1
-    assert [row[:2] for row in stage.runs(job)] == [("skipped", "deadline")]
+async def test_with_its_host_online_the_reason_is_the_deadline(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    job = await harness.job("restart", HOURLY, target=PVP, limits=Limits(start_deadline=MINUTE))
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    harness.clock.advance(2 * MINUTE)
+    await register_host(harness.database, h1.speaker, "h1")
+    assert await expire_runs(harness.database) == 1
+    assert [row[:2] for row in harness.runs(job)] == [("skipped", "deadline")]
 
 
-async def test_the_name_of_a_host_belongs_to_who_registered_it_first(stage: Stage, h1: Machine) -> None:
+async def test_the_name_of_a_host_belongs_to_who_registered_it_first(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
     with pytest.raises(Conflict):
-        await machine(stage.database, somebody(stage.workspace), "h1")
+        await register_host(harness.database, worker_principal(harness.workspace), "h1")
 
 
-async def test_what_somebody_else_registered_is_not_there(stage: Stage, h1: Machine) -> None:
-    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+async def test_what_somebody_else_registered_is_not_there(harness: WorkspaceHarness, h1: RemoteHost) -> None:
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
     [work] = await h1.claim()
-    thief = replace(h1, speaker=somebody(stage.workspace))
+    thief = replace(h1, speaker=worker_principal(harness.workspace))
     assert not await thief.beat(work)
     assert not await thief.report(work)
     with pytest.raises(WorkerGone):
@@ -336,29 +358,29 @@ async def test_what_somebody_else_registered_is_not_there(stage: Stage, h1: Mach
 
 
 async def test_a_worker_elsewhere_serves_the_queues_of_its_workspace_and_nothing_meant_for_a_host(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    await by_hand(stage, await stage.job("bound", Manual(), target=PVP))
-    await by_hand(stage, await stage.job("free", Manual()))
-    await by_hand(stage, await stage.job("mail", Manual(), queue="mail"))
+    await run_manually(harness, await harness.job("bound", Manual(), target=PVP))
+    await run_manually(harness, await harness.job("free", Manual()))
+    await run_manually(harness, await harness.job("mail", Manual(), queue="mail"))
     for queues, expected in ((("mail",), ["mail"]), (("*",), ["free"])):
         hello = RemoteWorkerHello("elsewhere/1", ("python",), 4, queues=queues)
-        made = await remote_register.register(stage.database, h1.speaker, hello)
-        offer = await remote.claim(stage.database, h1.speaker, made.worker_id, ("python",), 4)
+        made = await remote_register.register(harness.database, h1.speaker, hello)
+        offer = await remote.claim(harness.database, h1.speaker, made.worker_id, ("python",), 4)
         assert [work.job for work in offer.work] == expected
 
 
 async def test_a_host_with_jobs_bound_to_it_is_deleted_only_by_force_and_never_while_it_is_online(
-    stage: Stage, h1: Machine
+    harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
-    await stage.job("restart", HOURLY, target=PVP)
+    await harness.job("restart", HOURLY, target=PVP)
     with pytest.raises(Conflict, match="is online"):
-        await hosts.delete(stage.database, Scope(stage.workspace, TEST), h1.id, force=True)
+        await hosts.delete(harness.database, Scope(harness.workspace, TEST), h1.id, force=True)
     await h1.leave()
     with pytest.raises(Conflict, match='target of "restart"'):
-        await hosts.delete(stage.database, Scope(stage.workspace, TEST), h1.id)
-    await hosts.delete(stage.database, Scope(stage.workspace, TEST), h1.id, force=True)
-    stage.clock.advance(HOUR)
-    await stage.tick()
-    [(run_id,)] = stage.owner.execute("SELECT run_id FROM foliot.ready").fetchall()
-    assert await why(stage, run_id) == 'Run 1 waits for server "pvp", and there is none of that name.'
+        await hosts.delete(harness.database, Scope(harness.workspace, TEST), h1.id)
+    await hosts.delete(harness.database, Scope(harness.workspace, TEST), h1.id, force=True)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    [(run_id,)] = harness.owner.execute("SELECT run_id FROM foliot.ready").fetchall()
+    assert await why(harness, run_id) == 'Run 1 waits for server "pvp", and there is none of that name.'

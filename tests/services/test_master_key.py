@@ -17,7 +17,7 @@ from foliot.services.secrets.vault import FixedKeys, MasterKey, SealedValue, Vau
 from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST, InMemoryKeys, a_vault
-from tests.services.given import Owner
+from tests.services.builders import Owner
 
 pytestmark = pytest.mark.anyio
 OLD, NEW = MasterKey.new(), MasterKey.new()

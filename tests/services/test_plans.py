@@ -19,7 +19,7 @@ from foliot.storage.runs.run_search import RunCursor, RunFilter, RunScan, scan_o
 from foliot.storage.runs.statistics import DAYS_OF_JOB
 from foliot.testing.clock import NOON
 from foliot.testing.database import Databases
-from tests.services.given import Owner
+from tests.services.builders import Owner
 
 
 @dataclass(frozen=True, slots=True)

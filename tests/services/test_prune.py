@@ -30,7 +30,15 @@ from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.domain.retention_model import may_prune
 from tests.examples import seeds
-from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
+from tests.services.builders import (
+    HOURLY,
+    SUCCEEDED,
+    Owner,
+    advance_and_tick,
+    claim_runs,
+    create_job,
+    report_runs,
+)
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 BROKEN = Failed(RunError("boom", "It broke."))
@@ -108,7 +116,7 @@ async def test_what_goes_is_what_the_policy_lets_go(
     keep_last: int,
 ) -> None:
     retention = Retention(keep * DAY, keep_last, mode)
-    job_id = await job(database, workspace, HOURLY, retention=retention)
+    job_id = await create_job(database, workspace, HOURLY, retention=retention)
     ages = [n * DAY + HOUR for n in range(1, 31)]
     made = past(owner, workspace, job_id, ages)
     await counted(database)
@@ -127,8 +135,8 @@ async def test_what_goes_is_what_the_policy_lets_go(
 async def test_by_default_ninety_days_and_the_last_hundred_both_stay(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    rare = await job(database, workspace, HOURLY)
-    often = await job(database, workspace, HOURLY)
+    rare = await create_job(database, workspace, HOURLY)
+    often = await create_job(database, workspace, HOURLY)
     past(owner, workspace, rare, [n * 30 * DAY for n in range(1, 90)])
     past(owner, workspace, often, [n * DAY for n in range(1, 131)])
     await counted(database)
@@ -139,7 +147,7 @@ async def test_by_default_ninety_days_and_the_last_hundred_both_stay(
 async def test_what_was_deleted_is_still_in_the_statistics(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retention=Retention(DAY, 1))
+    job_id = await create_job(database, workspace, HOURLY, retention=Retention(DAY, 1))
     past(owner, workspace, job_id, [n * HOUR for n in range(13, 200)])
     past(owner, workspace, job_id, [n * HOUR + HOUR / 2 for n in range(13, 200)], status="skipped")
     before = await job_stats(database, Scope(workspace), job_id)
@@ -152,7 +160,7 @@ async def test_what_was_deleted_is_still_in_the_statistics(
 async def test_nothing_goes_before_its_day_is_added_up(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retention=Retention(DAY, 1))
+    job_id = await create_job(database, workspace, HOURLY, retention=Retention(DAY, 1))
     past(owner, workspace, job_id, [n * DAY for n in range(2, 10)])
     assert (await pruned(database)).runs == 0
     await counted(database)
@@ -162,11 +170,11 @@ async def test_nothing_goes_before_its_day_is_added_up(
 async def test_an_open_run_stays_and_so_does_one_that_ended_uncounted(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retention=Retention(HOUR, 1, RetentionMode.ANY))
-    await ticked(database, clock, HOUR)
-    (run,) = await claimed(database)
+    job_id = await create_job(database, workspace, HOURLY, retention=Retention(HOUR, 1, RetentionMode.ANY))
+    await advance_and_tick(database, clock, HOUR)
+    (run,) = await claim_runs(database)
     for _ in range(5):
-        await ticked(database, clock, HOUR)  # skipped behind it
+        await advance_and_tick(database, clock, HOUR)  # skipped behind it
     clock.advance(3 * DAY)
     await counted(database)
     assert (await pruned(database)).runs == 5
@@ -183,7 +191,7 @@ async def test_an_open_run_stays_and_so_does_one_that_ended_uncounted(
 async def test_a_record_somebody_holds_is_left_for_the_next_time(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retention=Retention(DAY, 1))
+    job_id = await create_job(database, workspace, HOURLY, retention=Retention(DAY, 1))
     made = past(owner, workspace, job_id, [n * DAY for n in range(2, 10)])
     await counted(database)
     with owner.transaction():
@@ -195,7 +203,7 @@ async def test_a_record_somebody_holds_is_left_for_the_next_time(
 async def test_firing_goes_on_while_pruning_has_not_committed(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, retention=Retention(DAY, 1))
+    job_id = await create_job(database, workspace, HOURLY, retention=Retention(DAY, 1))
     past(owner, workspace, job_id, [n * DAY for n in range(2, 10)])
     clock.advance(HOUR)
     with owner.transaction():
@@ -203,14 +211,14 @@ async def test_firing_goes_on_while_pruning_has_not_committed(
         owner.execute("SELECT FROM foliot.scans FOR UPDATE")
         assert (await tick(database)).recorded == 1
         assert await prune(database) == Pruned()
-    assert len(await claimed(database)) == 1
+    assert len(await claim_runs(database)) == 1
 
 
 async def test_a_round_is_taken_up_where_it_was_left(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     for _ in range(7):
-        job_id = await job(database, workspace, HOURLY, retention=Retention(DAY, 1))
+        job_id = await create_job(database, workspace, HOURLY, retention=Retention(DAY, 1))
         past(owner, workspace, job_id, [2 * DAY, 3 * DAY])
     await counted(database)
     steps = [await prune(database, jobs=3) for _ in range(3)]
@@ -227,7 +235,7 @@ async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothi
     chance = Random(seed)
     rules = (OverlapRule.SKIP, OverlapRule.QUEUE, OverlapRule.CONCURRENT)
     made = [
-        await job(
+        await create_job(
             database,
             workspace,
             HOURLY,
@@ -239,14 +247,14 @@ async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothi
     ]
     held: list[Claimed] = []
     for _ in range(160):
-        await ticked(database, clock, chance.choice((HOUR / 2, HOUR, 5 * HOUR)))
+        await advance_and_tick(database, clock, chance.choice((HOUR / 2, HOUR, 5 * HOUR)))
         match chance.randrange(5):
             case 0 | 1:
-                held += await claimed(database, chance.randrange(1, 6))
+                held += await claim_runs(database, chance.randrange(1, 6))
             case 2 | 3:
                 outcome = chance.choice((SUCCEEDED, BROKEN, Cancelled()))
                 ending, held = held[:3], held[3:]
-                await done(database, ending, outcome)
+                await report_runs(database, ending, outcome)
             case _:
                 await roll_up(database, chance.randrange(1, 40))
                 await prune(database, jobs=2, most=chance.randrange(1, 20))

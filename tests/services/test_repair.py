@@ -21,7 +21,16 @@ from foliot.services.scheduling.tick import tick
 from foliot.storage.server import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import BY_HAND, HOURLY, MINUTELY, Owner, claimed, done, job, ticked
+from tests.services.builders import (
+    HOURLY,
+    MANUAL,
+    MINUTELY,
+    Owner,
+    advance_and_tick,
+    claim_runs,
+    create_job,
+    report_runs,
+)
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 QUEUE = Overlap(OverlapRule.QUEUE)
@@ -49,21 +58,21 @@ async def test_what_is_right_is_left_alone(
     """A job of every kind, at every stage of its life."""
     clock.set(NOON + timedelta(minutes=1))
     opening = Window(time(20), time(22), frozenset(range(7)), Otherwise.DEFER)
-    await job(database, workspace, Cron("30 9 * * *", "America/New_York"))
-    await job(database, workspace, Cron("H * * * *", spread=HOUR / 4))
-    await job(database, workspace, Interval(HOUR, timezone="Asia/Kathmandu"))
-    await job(database, workspace, HOURLY, window=opening)
-    await job(database, workspace, HOURLY, overlap=QUEUE)
-    await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
-    await job(database, workspace, HOURLY, max_runs=1)
-    await job(database, workspace, HOURLY, start_at=NOON + DAY, end_at=NOON + 2 * DAY)
-    await job(database, workspace, HOURLY, tags=("frozen",))
-    await job(database, workspace, Once(NOON + HOUR / 2))
-    await job(database, workspace, Once(NOON + DAY))
-    await job(database, workspace, Interval(HOUR / 3, mode=IntervalMode.FIXED_DELAY))
-    await job(database, workspace, BY_HAND)
-    await job(database, workspace, BY_HAND, end_at=NOON + DAY)
-    paused = await job(database, workspace, HOURLY)
+    await create_job(database, workspace, Cron("30 9 * * *", "America/New_York"))
+    await create_job(database, workspace, Cron("H * * * *", spread=HOUR / 4))
+    await create_job(database, workspace, Interval(HOUR, timezone="Asia/Kathmandu"))
+    await create_job(database, workspace, HOURLY, window=opening)
+    await create_job(database, workspace, HOURLY, overlap=QUEUE)
+    await create_job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
+    await create_job(database, workspace, HOURLY, max_runs=1)
+    await create_job(database, workspace, HOURLY, start_at=NOON + DAY, end_at=NOON + 2 * DAY)
+    await create_job(database, workspace, HOURLY, tags=("frozen",))
+    await create_job(database, workspace, Once(NOON + HOUR / 2))
+    await create_job(database, workspace, Once(NOON + DAY))
+    await create_job(database, workspace, Interval(HOUR / 3, mode=IntervalMode.FIXED_DELAY))
+    await create_job(database, workspace, MANUAL)
+    await create_job(database, workspace, MANUAL, end_at=NOON + DAY)
+    paused = await create_job(database, workspace, HOURLY)
     owner.execute(
         "UPDATE foliot.timers SET status = 'paused', due_at = 'infinity' WHERE job_id = %s", [paused]
     )
@@ -82,19 +91,19 @@ async def test_what_is_right_is_left_alone(
         return sum(step.repaired for step in steps) == 0 and after == before
 
     assert await untouched()
-    await ticked(database, clock, 2 * HOUR)
+    await advance_and_tick(database, clock, 2 * HOUR)
     assert await untouched()
-    taken = await claimed(database, 6)
+    taken = await claim_runs(database, 6)
     assert await untouched()
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert await untouched()
-    await done(database, taken[:3])
+    await report_runs(database, taken[:3])
     assert await untouched()
-    await ticked(database, clock, 8 * HOUR)
+    await advance_and_tick(database, clock, 8 * HOUR)
     assert await untouched()
-    await done(database, taken[3:])
-    await done(database, await claimed(database))
-    await ticked(database, clock, 2 * DAY)
+    await report_runs(database, taken[3:])
+    await report_runs(database, await claim_runs(database))
+    await advance_and_tick(database, clock, 2 * DAY)
     assert await untouched()
 
 
@@ -107,7 +116,7 @@ async def test_a_timer_set_to_the_wrong_time_is_set_right(
     caplog: pytest.LogCaptureFixture,
     due_at: str,
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
+    job_id = await create_job(database, workspace, HOURLY)
     owner.execute("UPDATE foliot.timers SET due_at = %s", [due_at])
     with caplog.at_level(logging.WARNING):
         assert (await repair_timers(database)).repaired == 1
@@ -122,12 +131,12 @@ async def test_a_timer_set_to_the_wrong_time_is_set_right(
 async def test_what_passed_while_the_timer_slept_is_recorded_by_the_tick(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
+    job_id = await create_job(database, workspace, HOURLY)
     owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
-    await ticked(database, clock, 5 * HOUR + HOUR / 2)
+    await advance_and_tick(database, clock, 5 * HOUR + HOUR / 2)
     assert await statuses(database, workspace, job_id) == []
     assert (await repair_timers(database)).repaired == 1
-    await ticked(database, clock, timedelta(0))
+    await advance_and_tick(database, clock, timedelta(0))
     newest, gap = (await history.of_job(database, Scope(workspace), job_id)).items
     assert (newest.planned_for, newest.status) == (NOON + 5 * HOUR, RunStatus.READY)
     assert (gap.count, gap.status) == (4, RunStatus.SKIPPED)
@@ -136,7 +145,7 @@ async def test_what_passed_while_the_timer_slept_is_recorded_by_the_tick(
 async def test_a_job_whose_time_is_over_unnoticed_is_ended_by_the_tick(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    await job(database, workspace, HOURLY, end_at=NOON + 2 * HOUR)
+    await create_job(database, workspace, HOURLY, end_at=NOON + 2 * HOUR)
     owner.execute("UPDATE foliot.timers SET due_at = 'infinity', cursor_at = %s", [NOON + 2 * HOUR])
     clock.advance(3 * HOUR)
     assert (await repair_timers(database)).repaired == 1
@@ -147,22 +156,22 @@ async def test_a_job_whose_time_is_over_unnoticed_is_ended_by_the_tick(
 async def test_a_count_of_live_runs_that_are_nowhere_is_put_right_and_the_runs_end(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     owner.execute("DELETE FROM foliot.ready")
     assert (await repair_timers(database)).repaired == 1
     assert timer(owner, job_id, "live, waiting, live_run_id") == (0, 0, None)
     (lost,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert (lost.status, lost.error and lost.error.code) == (RunStatus.INTERRUPTED, "run_lost")
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert await statuses(database, workspace, job_id) == [RunStatus.READY, RunStatus.INTERRUPTED]
 
 
 async def test_a_fixed_delay_whose_run_vanished_goes_on(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, Interval(HOUR, mode=IntervalMode.FIXED_DELAY))
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, Interval(HOUR, mode=IntervalMode.FIXED_DELAY))
+    await advance_and_tick(database, clock, HOUR)
     owner.execute("DELETE FROM foliot.ready")
     assert (await repair_timers(database)).repaired == 1
     assert timer(owner, job_id, "live, due_at") == (0, NOON + 2 * HOUR)
@@ -172,25 +181,25 @@ async def test_a_fixed_delay_whose_run_vanished_goes_on(
 async def test_a_live_run_that_its_timer_forgot_is_remembered(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, is_claimed: bool
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     if is_claimed:
-        await claimed(database)
+        await claim_runs(database)
     owner.execute("UPDATE foliot.timers SET live = 0, live_run_id = NULL")
     assert (await repair_timers(database)).repaired == 0, "a timer alone cannot tell"
     assert (await repair_runs(database)).repaired == 1
     assert timer(owner, job_id, "live, live_run_id") == (1, run.id)
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert (await statuses(database, workspace, job_id))[0] is RunStatus.SKIPPED
 
 
 async def test_runs_that_wait_behind_nobody_get_their_turn(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, overlap=QUEUE)
+    job_id = await create_job(database, workspace, HOURLY, overlap=QUEUE)
     for _ in range(3):
-        await ticked(database, clock, HOUR)
+        await advance_and_tick(database, clock, HOUR)
     owner.execute("DELETE FROM foliot.ready")
     assert (await repair_timers(database)).repaired == 1
     assert await statuses(database, workspace, job_id) == [
@@ -199,17 +208,17 @@ async def test_runs_that_wait_behind_nobody_get_their_turn(
         RunStatus.INTERRUPTED,
     ]
     assert timer(owner, job_id, "live, waiting") == (1, 1)
-    await done(database, await claimed(database))
-    await done(database, await claimed(database))
+    await report_runs(database, await claim_runs(database))
+    await report_runs(database, await claim_runs(database))
     assert timer(owner, job_id, "live, waiting, live_run_id") == (0, 0, None)
 
 
 async def test_a_count_of_waiting_runs_is_put_right(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, overlap=QUEUE)
+    job_id = await create_job(database, workspace, HOURLY, overlap=QUEUE)
     for _ in range(3):
-        await ticked(database, clock, HOUR)
+        await advance_and_tick(database, clock, HOUR)
     owner.execute("UPDATE foliot.timers SET waiting = 7")
     assert (await repair_timers(database)).repaired == 1
     assert timer(owner, job_id, "live, waiting") == (1, 2)
@@ -221,11 +230,11 @@ async def test_a_count_of_waiting_runs_is_put_right(
 async def test_a_run_that_is_over_is_taken_out_of_line(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     owner.execute("UPDATE foliot.runs SET status = 'cancelled', finished_at = %s", [clock.now()])
     assert (await repair_runs(database)).repaired == 2  # the row in line and the timer's count
-    assert await claimed(database) == []
+    assert await claim_runs(database) == []
     assert timer(owner, job_id, "live, live_run_id") == (0, None)
     assert await statuses(database, workspace, job_id) == [RunStatus.CANCELLED]
 
@@ -233,15 +242,15 @@ async def test_a_run_that_is_over_is_taken_out_of_line(
 async def test_a_spec_that_cannot_be_read_is_written_anew_or_its_job_fails_alone(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    torn = await job(database, workspace, HOURLY)
-    lost = await job(database, workspace, HOURLY)
-    whole = await job(database, workspace, HOURLY)
+    torn = await create_job(database, workspace, HOURLY)
+    lost = await create_job(database, workspace, HOURLY)
+    whole = await create_job(database, workspace, HOURLY)
     owner.execute("UPDATE foliot.timers SET spec = '{\"schedule\":' WHERE job_id = ANY (%s)", [[torn, lost]])
     owner.execute("UPDATE foliot.jobs SET definition = '{\"spec\": 7}' WHERE id = %s", [lost])
     clock.advance(HOUR + timedelta(minutes=5))
     step = await repair_timers(database, limit=1)  # what is due is looked at first, wherever the round stands
     assert (step.late, step.repaired) == (3, 2)
-    await ticked(database, clock, timedelta(0))
+    await advance_and_tick(database, clock, timedelta(0))
     assert len(await statuses(database, workspace, torn)) == 1
     assert len(await statuses(database, workspace, whole)) == 1
     found = owner.execute("SELECT status FROM foliot.jobs WHERE id = %s", [lost]).fetchone()
@@ -252,7 +261,7 @@ async def test_a_round_over_timers_begins_again_at_its_end(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     for _ in range(5):
-        await job(database, workspace, MINUTELY)
+        await create_job(database, workspace, MINUTELY)
     owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
     steps = [await repair_timers(database, limit=2) for _ in range(4)]
     assert [step.repaired for step in steps] == [2, 2, 1, 0]
@@ -271,7 +280,7 @@ async def test_two_nodes_do_not_make_the_same_round(
 async def test_a_timer_put_right_while_the_repair_waits_for_it_is_left_alone(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
+    job_id = await create_job(database, workspace, HOURLY)
     owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
     with owner.transaction():
         owner.execute("UPDATE foliot.timers SET due_at = next_at")

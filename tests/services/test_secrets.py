@@ -25,7 +25,7 @@ from foliot.storage.identity import members
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST, a_vault
-from tests.services.given import WORKER, Owner, ticked
+from tests.services.builders import WORKER, Owner, advance_and_tick
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
@@ -77,7 +77,7 @@ async def test_a_new_value_is_a_new_version_and_the_old_one_is_gone(
         await secrets.replace(
             database, vault, Scope(workspace, TEST, expected_revision=1), secret_id, "another"
         )
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     [work] = await claimed(database, vault)
     assert work.config["headers"] == {"x-crm": "the-new-one"}
 
@@ -112,7 +112,7 @@ async def test_a_run_gets_the_values_and_what_to_mask_and_the_ledger_neither(
     job = (
         await jobs.create(database, Scope(workspace, TEST), naming(config=config, payload={"full": True}))
     ).id
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     [work] = await claimed(database, vault)
     assert work.config == {
         "url": "https://hooks.example.test/x",
@@ -130,7 +130,7 @@ async def test_work_without_secrets_has_nothing_to_mask_and_asks_for_no_vault(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     await jobs.create(database, Scope(workspace, TEST), naming())
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     [work] = await claimed(database, None)
     assert (work.masks, work.config) == ((), {"url": "https://example.test", "headers": {}})
 
@@ -149,7 +149,7 @@ async def test_a_secret_that_is_missing_or_unreadable_fails_its_own_run_and_nobo
     owner.execute(
         "UPDATE foliot.secrets SET sealed_value = set_byte(sealed_value, 14, get_byte(sealed_value, 14) # 1) WHERE name = 'damaged'"
     )
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert [work.job for work in await claimed(database, vault)] == ["good"]
     ended = owner.execute(
         "SELECT jobs.name, runs.status, attempts.error ->> 'code', attempts.error ->> 'message'"
@@ -169,7 +169,7 @@ async def test_a_worker_without_a_vault_fails_what_needs_one(
 ) -> None:
     await kept(database, vault, workspace, "crm")
     await jobs.create(database, Scope(workspace, TEST), naming("crm"))
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert await claimed(database, None) == []
     assert owner.execute("SELECT error ->> 'code' FROM foliot.attempts").fetchall() == [
         ("secret_unreadable",)
@@ -183,7 +183,7 @@ async def test_runs_of_several_workspaces_get_each_its_own(
     for place, value in ((workspace, "value-of-one"), (other, "value-of-two")):
         await kept(database, vault, place, "crm", value)
         await jobs.create(database, Scope(place, TEST), naming("crm"))
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     found = {work.claimed.workspace_id: work.masks for work in await claimed(database, vault)}
     assert found == {workspace: ("value-of-one",), other: ("value-of-two",)}
 
@@ -207,7 +207,7 @@ async def test_a_sealed_value_moved_elsewhere_in_the_database_does_not_open(
         await secrets.replace(database, vault, Scope(workspace, TEST), secret_id, "the-new-one")
         owner.execute("UPDATE foliot.secrets SET sealed_value = %s", [sealed[1]])
     await jobs.create(database, Scope(place, TEST), naming("mine" if move == "id" else "crm"))
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert await claimed(database, vault) == []
     assert owner.execute("SELECT error ->> 'code' FROM foliot.attempts").fetchall() == [
         ("secret_unreadable",)

@@ -13,7 +13,7 @@ from foliot.domain.schedule import Interval, IntervalMode, Schedule
 from foliot.services.scheduling.fast_path import find_packed_plan, make_packed_plan
 from foliot.storage.arrays import raw_instant
 from foliot.storage.jobs.definitions import spec_text
-from tests.domain.given import HOUR, MINUTE, at
+from tests.domain.builders import HOUR, MINUTE, at
 
 START = at("2027-03-13 00:00")
 paces = st.sampled_from([timedelta(seconds=1), timedelta(seconds=97), MINUTE, HOUR, timedelta(days=40)])

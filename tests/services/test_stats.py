@@ -19,7 +19,7 @@ from foliot.services.runs.statistics import job_stats, roll_up, workspace_stats
 from foliot.storage.runs.statistics import Percentiles
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import HOURLY, Owner, claimed, done, job, ticked
+from tests.services.builders import HOURLY, Owner, advance_and_tick, claim_runs, create_job, report_runs
 
 HOUR, DAY, SECOND = timedelta(hours=1), timedelta(days=1), timedelta(seconds=1)
 BROKEN = Failed(RunError("boom", "It broke."))
@@ -37,18 +37,18 @@ async def rolled(database: Database, limit: int = 5_000) -> int:
 async def a_day(database: Database, clock: ManualClock) -> None:
     """24 planned times: of every four, two succeed after 2 s, one fails after 6 s, one is skipped behind it."""
     for hour in range(24):
-        await ticked(database, clock, HOUR)
+        await advance_and_tick(database, clock, HOUR)
         match hour % 4:
             case 0 | 1:
-                taken = await claimed(database)
+                taken = await claim_runs(database)
                 clock.advance(2 * SECOND)
-                await done(database, taken)
+                await report_runs(database, taken)
                 clock.advance(-2 * SECOND)
             case 2:
-                live = await claimed(database)
+                live = await claim_runs(database)
             case _:
                 clock.advance(-HOUR + 6 * SECOND)
-                await done(database, live, BROKEN)
+                await report_runs(database, live, BROKEN)
                 clock.advance(HOUR - 6 * SECOND)
 
 
@@ -56,11 +56,11 @@ async def test_today_is_counted_from_the_ledger_itself(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     clock.set(NOON - 12 * HOUR)
-    job_id = await job(database, workspace, HOURLY, retry=NO_RETRY)
-    await ticked(database, clock, HOUR)
-    taken = await claimed(database)
+    job_id = await create_job(database, workspace, HOURLY, retry=NO_RETRY)
+    await advance_and_tick(database, clock, HOUR)
+    taken = await claim_runs(database)
     clock.advance(3 * SECOND)
-    await done(database, taken)
+    await report_runs(database, taken)
     stats = await job_stats(database, Scope(workspace), job_id)
     assert (stats.totals.runs, stats.totals.successes, stats.totals.success_rate) == (1, 1, 100)
     assert (stats.totals.average_duration, stats.totals.average_lag) == (3 * SECOND, 0 * SECOND)
@@ -72,7 +72,7 @@ async def test_rolling_up_changes_no_figure(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     clock.set(NOON - 12 * HOUR)
-    job_id = await job(database, workspace, HOURLY, retry=NO_RETRY)
+    job_id = await create_job(database, workspace, HOURLY, retry=NO_RETRY)
     for _ in range(3):
         await a_day(database, clock)
     clock.advance(HOUR / 2)
@@ -95,14 +95,14 @@ async def test_rolling_up_changes_no_figure(
 async def test_a_run_open_at_the_roll_up_is_counted_once_when_it_ends(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
-    taken = await claimed(database)
+    job_id = await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
+    taken = await claim_runs(database)
     clock.advance(DAY)
     assert await rolled(database) == 1
     assert (await job_stats(database, Scope(workspace), job_id)).totals.records == 0
     assert await rolled(database) == 0
-    await done(database, taken)
+    await report_runs(database, taken)
     ended = await job_stats(database, Scope(workspace), job_id)
     assert (ended.totals.records, ended.totals.successes) == (1, 1)
     assert await rolled(database) == 1
@@ -114,8 +114,8 @@ async def test_a_run_open_at_the_roll_up_is_counted_once_when_it_ends(
 async def test_a_gap_record_counts_its_planned_times_as_skips(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
-    await ticked(database, clock, 10 * HOUR + HOUR / 2)
+    job_id = await create_job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
+    await advance_and_tick(database, clock, 10 * HOUR + HOUR / 2)
     totals = (await job_stats(database, Scope(workspace), job_id)).totals
     assert (totals.records, totals.skips, totals.runs, totals.success_rate) == (1, 10, 0, None)
 
@@ -123,14 +123,14 @@ async def test_a_gap_record_counts_its_planned_times_as_skips(
 async def test_percentiles_speak_of_the_newest_runs_that_were_attempted(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
+    job_id = await create_job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
     assert (await job_stats(database, Scope(workspace), job_id)).newest.duration is None
     for seconds in range(1, 101):
-        await ticked(database, clock, HOUR)
+        await advance_and_tick(database, clock, HOUR)
         clock.advance(SECOND)
-        taken = await claimed(database)
+        taken = await claim_runs(database)
         clock.advance(seconds * SECOND)
-        await done(database, taken)
+        await report_runs(database, taken)
         clock.advance(-(seconds + 1) * SECOND)
     newest = (await job_stats(database, Scope(workspace), job_id)).newest
     assert newest.runs == 100
@@ -142,8 +142,8 @@ async def test_a_day_is_rolled_up_only_when_no_transaction_of_it_can_be_left(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     clock.set(NOON - 12 * HOUR)
-    await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     clock.set(NOON + 12 * HOUR + 9 * timedelta(minutes=1))
     assert await rolled(database) == 0
     clock.advance(timedelta(minutes=1))
@@ -153,8 +153,8 @@ async def test_a_day_is_rolled_up_only_when_no_transaction_of_it_can_be_left(
 async def test_two_nodes_do_not_roll_up_at_once(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    await job(database, workspace, HOURLY)
-    await ticked(database, clock, HOUR)
+    await create_job(database, workspace, HOURLY)
+    await advance_and_tick(database, clock, HOUR)
     clock.advance(DAY)
     with owner.transaction():
         owner.execute("SELECT FROM foliot.scans WHERE name = 'roll_up' FOR UPDATE")
@@ -165,7 +165,7 @@ async def test_two_nodes_do_not_roll_up_at_once(
 async def test_strangers_and_nonsense_are_refused(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    job_id = await job(database, workspace, HOURLY)
+    job_id = await create_job(database, workspace, HOURLY)
     with pytest.raises(NotFound):
         await job_stats(database, Scope(WorkspaceId(uuid4())), job_id)
     for days in (0, -1, 10_000):
@@ -177,7 +177,7 @@ async def test_a_workspaces_days_outlast_a_purged_job(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     clock.set(NOON - 12 * HOUR)
-    job_id = await job(database, workspace, HOURLY, retry=NO_RETRY)
+    job_id = await create_job(database, workspace, HOURLY, retry=NO_RETRY)
     await a_day(database, clock)
     clock.advance(DAY)
     await rolled(database)
@@ -193,12 +193,12 @@ async def test_a_workspaces_days_outlast_a_purged_job(
 async def test_figures_of_one_owner_are_of_its_own_jobs(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    own = await job(database, workspace, HOURLY)
-    await job(database, workspace, HOURLY)
+    own = await create_job(database, workspace, HOURLY)
+    await create_job(database, workspace, HOURLY)
     somebody = PrincipalId(uuid4())
     owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [somebody, own])
-    await ticked(database, clock, HOUR)
-    await done(database, await claimed(database))
+    await advance_and_tick(database, clock, HOUR)
+    await report_runs(database, await claim_runs(database))
     for _ in range(2):  # before it is rolled up, and after
         mine = await workspace_stats(database, Scope(workspace, visible_owner=somebody))
         assert (mine.totals.runs, mine.newest.runs, sum(mine.jobs.values())) == (1, 1, 1)

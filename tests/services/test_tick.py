@@ -18,7 +18,7 @@ from foliot.services.scheduling.tick import TickResult, tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import ANA, TEST
-from tests.services.shop import Shop, check_ledger
+from tests.services.service_driver import ServiceDriver, check_ledger
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
@@ -138,10 +138,10 @@ async def test_a_job_that_the_database_refuses_is_set_aside_and_the_others_fire(
 
 
 async def test_a_job_that_fails_by_its_schedule_keeps_its_ready_runs_for_the_resume(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    driver: ServiceDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job_id = await shop.job(Cron("* * * * *"))
-    await shop.tick(MINUTE)
+    job_id = await driver.job(Cron("* * * * *"))
+    await driver.tick(MINUTE)
 
     def broken(*_: object) -> None:
         raise ArithmeticError("no time today")
@@ -149,13 +149,13 @@ async def test_a_job_that_fails_by_its_schedule_keeps_its_ready_runs_for_the_res
     with monkeypatch.context() as broke:
         broke.setattr("foliot.services.scheduling.tick.plan", broken)
         for _ in range(3):
-            await shop.tick(10 * MINUTE)
-    assert shop.status() == "failed"
-    assert await shop.claim() == []
-    assert shop.timer("live", "waiting") == (0, 1)
-    await job_status.resume(shop.database, Scope(shop.workspace, ANA), job_id)
-    assert len(await shop.claim()) == 1
-    shop.balance()
+            await driver.tick(10 * MINUTE)
+    assert driver.status() == "failed"
+    assert await driver.claim() == []
+    assert driver.timer("live", "waiting") == (0, 1)
+    await job_status.resume(driver.database, Scope(driver.workspace, ANA), job_id)
+    assert len(await driver.claim()) == 1
+    driver.balance()
 
 
 async def test_no_job_is_blamed_for_a_schema_that_does_not_fit(

@@ -21,7 +21,7 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
-from tests.services.given import WORKER
+from tests.services.builders import WORKER
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)

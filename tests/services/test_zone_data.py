@@ -13,7 +13,7 @@ from foliot.services.scheduling.repair import refresh_zone_data
 from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import HOURLY, Owner, claimed, done, job, ticked
+from tests.services.builders import HOURLY, Owner, advance_and_tick, claim_runs, create_job, report_runs
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MORNING = Cron("0 9 * * *", "America/New_York")  # 14:00 UTC in January
@@ -26,8 +26,8 @@ def given_older_data(owner: Owner) -> None:
 async def test_timers_that_new_zone_data_puts_elsewhere_move_and_their_owners_are_told(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    moved = await job(database, workspace, MORNING)
-    await job(database, workspace, HOURLY)
+    moved = await create_job(database, workspace, MORNING)
+    await create_job(database, workspace, HOURLY)
     given_older_data(owner)
     owner.execute(
         "UPDATE foliot.timers SET due_at = %(at)s, next_at = %(at)s WHERE job_id = %(job)s",
@@ -50,9 +50,9 @@ async def test_a_local_time_that_has_its_record_is_not_planned_again(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     """Older data put 9:00 an hour earlier; it ran, and the newer data puts the same 9:00 ahead of us once more."""
-    job_id = await job(database, workspace, MORNING)
-    await ticked(database, clock, 2 * HOUR)
-    await done(database, await claimed(database))
+    job_id = await create_job(database, workspace, MORNING)
+    await advance_and_tick(database, clock, 2 * HOUR)
+    await report_runs(database, await claim_runs(database))
     clock.set(NOON + HOUR + HOUR / 2)
     owner.execute("UPDATE foliot.runs SET planned_for = %s", [NOON + HOUR])
     owner.execute(
@@ -62,16 +62,16 @@ async def test_a_local_time_that_has_its_record_is_not_planned_again(
     given_older_data(owner)
     assert await refresh_zone_data(database) == 1
     assert owner.execute("SELECT due_at FROM foliot.timers").fetchone() == (NOON + 2 * HOUR + DAY,)
-    await ticked(database, clock, HOUR)
+    await advance_and_tick(database, clock, HOUR)
     assert len((await history.of_job(database, Scope(workspace), job_id)).items) == 1
-    await ticked(database, clock, DAY)
+    await advance_and_tick(database, clock, DAY)
     assert len((await history.of_job(database, Scope(workspace), job_id)).items) == 2
 
 
 async def test_a_node_with_older_data_neither_refreshes_nor_ticks(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    await job(database, workspace, MORNING)
+    await create_job(database, workspace, MORNING)
     owner.execute("UPDATE foliot.installation SET tzdata_version = '2199a'")
     owner.execute("UPDATE foliot.timers SET due_at = %s", [NOON - HOUR])
     assert await refresh_zone_data(database) is None
@@ -83,7 +83,7 @@ async def test_a_node_with_older_data_neither_refreshes_nor_ticks(
 async def test_a_refresh_that_was_cut_short_is_made_again(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    await job(database, workspace, MORNING)
+    await create_job(database, workspace, MORNING)
     owner.execute(
         "UPDATE foliot.installation SET tzdata_version = %s", [ZONE_DATA_VERSION]
     )  # stored, not walked

@@ -15,7 +15,7 @@ SMALL = Size(workspaces=5, days=2, seed=11)
 
 
 @pytest.fixture(scope="module")
-async def lived(server: Databases) -> AsyncIterator[Run]:
+async def finished_run(server: Databases) -> AsyncIterator[Run]:
     with server.fresh() as url, psycopg.connect(url, autocommit=True) as owner:
         run = Run(SMALL, url, owner)
         await run.run()

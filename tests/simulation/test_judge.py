@@ -105,21 +105,23 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("bug", PLANTED)
-async def test_a_planted_bug_is_found(lived: Run, bug: str) -> None:
+async def test_a_planted_bug_is_found(finished_run: Run, bug: str) -> None:
     promise, statement = PLANTED[bug]
-    with lived.owner.transaction(force_rollback=True):
-        lived.owner.execute(statement)
-        found = list(lived.judge.violations(lived.now))
+    with finished_run.owner.transaction(force_rollback=True):
+        finished_run.owner.execute(statement)
+        found = list(finished_run.judge.violations(finished_run.now))
     assert any(complaint.startswith(promise) for complaint in found), found
 
 
-async def test_a_right_history_is_not_complained_about(lived: Run) -> None:
-    assert list(lived.judge.violations(lived.now)) == []
+async def test_a_right_history_is_not_complained_about(finished_run: Run) -> None:
+    assert list(finished_run.judge.violations(finished_run.now)) == []
 
 
-async def test_a_start_outside_its_window_is_found(lived: Run) -> None:
-    guarded = [history for history in lived.driver.command_log.histories.values() if history.is_guarded]
-    hours = [lived.now + timedelta(hours=hour) for hour in range(24)]
+async def test_a_start_outside_its_window_is_found(finished_run: Run) -> None:
+    guarded = [
+        history for history in finished_run.driver.command_log.histories.values() if history.is_guarded
+    ]
+    hours = [finished_run.now + timedelta(hours=hour) for hour in range(24)]
     for history in guarded:
         answers = {may_begin(history, hour, hour) for hour in hours}
         assert answers == {True, False}

@@ -43,21 +43,21 @@ async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
     assert figures.occurrences > 20_000
 
 
-async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Run) -> None:
+async def test_the_same_seed_gives_the_same_history(server: Databases, finished_run: Run) -> None:
     from tools.simulation.figures import history_of
 
     with server.fresh() as url:
         again = await simulate(SMALL, url)
-    assert again.history == history_of(lived.owner)
-    assert again.happenings == lived.driver.shared.counts
+    assert again.history == history_of(finished_run.owner)
+    assert again.happenings == finished_run.driver.shared.counts
 
 
-async def test_another_seed_gives_another_history(server: Databases, lived: Run) -> None:
+async def test_another_seed_gives_another_history(server: Databases, finished_run: Run) -> None:
     from tools.simulation.figures import history_of
 
     with server.fresh() as url:
         other = await simulate(Size(workspaces=5, days=1, seed=12), url)
-    assert other.history != history_of(lived.owner)
+    assert other.history != history_of(finished_run.owner)
 
 
 async def test_the_history_is_the_same_for_any_number_of_processes(

@@ -15,7 +15,7 @@ from foliot.services.identity.authentication import Authenticator
 from foliot.storage.queries import SqlQuery
 from foliot.storage.server import inspect
 from foliot.storage.tx import Database, PoolSize, Role
-from tests.bouncer import PGBOUNCER, Bouncer
+from tests.pgbouncer import PGBOUNCER, PgBouncer
 
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not inst
 @pytest.fixture
 def pooled_url(login_url: str) -> Iterator[str]:
     """Two server sessions for any number of clients."""
-    with Bouncer(login_url) as bouncer:
+    with PgBouncer(login_url) as bouncer:
         yield bouncer.url
 
 

@@ -17,7 +17,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.tx import Database, PoolSize, Role, SwallowedError
 from foliot.testing.clock import ManualClock
-from tests.waiting import until
+from tests.polling import wait_until
 
 Ids = Mapping[str, WorkspaceId]
 ADD = SqlQuery(
@@ -187,7 +187,7 @@ async def test_a_transaction_in_which_we_stood_still_too_long_is_no_fault_of_its
     with pytest.raises(DatabaseUnavailable, match="idle-in-transaction"):  # noqa: PT012  # the claim is about the whole transaction
         async with database.tx(Role.ENGINE) as tx:
             [row] = await tx.fetch(hasty)
-            await until(lambda: owner.execute(gone, [row["pg_backend_pid"]]).fetchone() == (0,))
+            await wait_until(lambda: owner.execute(gone, [row["pg_backend_pid"]]).fetchone() == (0,))
             await tx.fetch(q("SELECT 1"))
     async with database.tx(Role.ENGINE) as tx:
         assert await tx.fetch(q("SELECT 1 AS one")) == [{"one": 1}]

@@ -12,9 +12,9 @@ import pytest
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from foliot.storage.migrate import migrate
-from tests.stories.hosting import Alpha
-from tests.stories.serving import InstalledServing, Serving
-from tests.stories.stage import Stage
+from tests.stories.fleet import Fleet
+from tests.stories.installation import Installation
+from tests.stories.server_process import InstalledServerProcess, ServerProcess
 from tests.temporary import temporary_folder
 
 
@@ -27,7 +27,7 @@ def data_dir(tmp_path: Path) -> Path:
 def used_template() -> Iterator[Path]:
     """A data directory that a server has used; copying it costs a fifth of making one."""
     with temporary_folder() as folder:
-        serving = Serving(folder / "data")
+        serving = ServerProcess(folder / "data")
         serving.wait_for_url()
         serving.stop()
         yield folder / "data"
@@ -51,21 +51,21 @@ def postgres_template() -> Iterator[Path]:
 
 
 @pytest.fixture
-def serve(data_dir: Path) -> Iterator[Any]:
+def start_server(data_dir: Path) -> Iterator[Any]:
     """Start `foliot serve` in a forked process."""
-    yield from _starting(Serving, data_dir)
+    yield from _starting(ServerProcess, data_dir)
 
 
 @pytest.fixture
-def serve_installed(data_dir: Path) -> Iterator[Any]:
+def start_installed_server(data_dir: Path) -> Iterator[Any]:
     """Start the installed program."""
-    yield from _starting(InstalledServing, data_dir)
+    yield from _starting(InstalledServerProcess, data_dir)
 
 
-def _starting(kind: type[Serving], data_dir: Path) -> Iterator[Any]:
-    started: list[Serving] = []
+def _starting(kind: type[ServerProcess], data_dir: Path) -> Iterator[Any]:
+    started: list[ServerProcess] = []
 
-    def begin(**environ: str) -> Serving:
+    def begin(**environ: str) -> ServerProcess:
         started.append(kind(data_dir, **environ))
         return started[-1]
 
@@ -75,22 +75,22 @@ def _starting(kind: type[Serving], data_dir: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, postgres_template: Path) -> Iterator[Stage]:
-    shutil.copy(Path(__file__).with_name("errands.py"), tmp_path)
+def installation(tmp_path: Path, postgres_template: Path) -> Iterator[Installation]:
+    shutil.copy(Path(__file__).with_name("job_functions.py"), tmp_path)
     shutil.copytree(postgres_template, tmp_path / "theirs")
     config = EmbeddedConfig(tmp_path / "theirs")
-    made = Stage(tmp_path, config, start_postgres(config))
+    made = Installation(tmp_path, config, start_postgres(config))
     yield made
     made.open_gate()
     made.server.stop()
 
 
 @pytest.fixture
-def alpha(tmp_path: Path, data_dir: Path, serve: Any) -> Iterator[Alpha]:
+def fleet(tmp_path: Path, data_dir: Path, start_server: Any) -> Iterator[Fleet]:
     folder = tmp_path / "machine"
     folder.mkdir()
-    shutil.copy(Path(__file__).with_name("errands.py"), folder)
-    made = Alpha(folder, serve, data_dir)
+    shutil.copy(Path(__file__).with_name("job_functions.py"), folder)
+    made = Fleet(folder, start_server, data_dir)
     yield made
     made.open_gate()
     for host in made.hosts:

@@ -15,7 +15,7 @@ import pytest
 from foliot import Client
 from foliot.sdk import Invalid
 from tests.fork_server import environ_without_foliot, run_foliot
-from tests.stories.serving import Serving, wait_until
+from tests.stories.server_process import ServerProcess, wait_until
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -36,16 +36,18 @@ def work(ctx: Context, gate: str) -> dict[str, int]:
 """
 
 
-def worker_pid(serving: Serving, past: int = 0) -> int:
+def worker_pid(serving: ServerProcess, past: int = 0) -> int:
     serving.wait_for(r'"worker.started"')
     pids = [event["pid"] for event in serving.events() if event.get("event") == "worker.started"]
     return int(pids[past]) if len(pids) > past else 0
 
 
-def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(serve: Any, data_dir: Path) -> None:
+def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(
+    start_server: Any, data_dir: Path
+) -> None:
     shutil.copy(EXAMPLE, data_dir.parent)
     told = {"FOLIOT_APP": "app:app", "FOLIOT_LOG_FORMAT": "json"}
-    serving = serve(**told)
+    serving = start_server(**told)
     url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
     serving.wait_for(r'"app.synced".*"made": \["charge", "heartbeat", "remind", "refund"\]')
     kept = environ_without_foliot()
@@ -62,13 +64,15 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(serve: An
     assert done.stdout.count("on a worker: succeeded") == 2, done.stdout
     assert "charged 4 invoices in EUR" in done.stdout
     serving.stop()
-    again = serve(**told)
+    again = start_server(**told)
     again.wait_for(r'"app.synced".*"made": \[\], "changed": \[\], "same": 4')
 
 
-def test_the_example_of_job_types_runs_and_its_configurations_are_checked(serve: Any, data_dir: Path) -> None:
+def test_the_example_of_job_types_runs_and_its_configurations_are_checked(
+    start_server: Any, data_dir: Path
+) -> None:
     shutil.copy(EXAMPLE.with_name("job_types.py"), data_dir.parent)
-    serving = serve(FOLIOT_APP="job_types:app", FOLIOT_LOG_FORMAT="json")
+    serving = start_server(FOLIOT_APP="job_types:app", FOLIOT_LOG_FORMAT="json")
     url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
     serving.wait_for(r'"worker.registered"')
     kept = environ_without_foliot()
@@ -109,10 +113,10 @@ def test_the_example_of_job_types_runs_and_its_configurations_are_checked(serve:
 
 
 def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_run(
-    serve: Any, data_dir: Path
+    start_server: Any, data_dir: Path
 ) -> None:
     (data_dir.parent / "slow.py").write_text(SLOW)
-    serving = serve(FOLIOT_APP="slow:app", FOLIOT_LOG_FORMAT="json", FOLIOT_WORKER_LEASE="3")
+    serving = start_server(FOLIOT_APP="slow:app", FOLIOT_LOG_FORMAT="json", FOLIOT_WORKER_LEASE="3")
     url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
     serving.wait_for(r'"worker.registered"')
     gate = data_dir.parent / "gate"
@@ -130,8 +134,8 @@ def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_r
         assert client.jobs.get(job.id).revision == 1
 
 
-def test_an_app_that_cannot_be_loaded_is_told_by_name(serve: Any) -> None:
-    serving = serve(FOLIOT_APP="nowhere:app", FOLIOT_LOG_FORMAT="json")
+def test_an_app_that_cannot_be_loaded_is_told_by_name(start_server: Any) -> None:
+    serving = start_server(FOLIOT_APP="nowhere:app", FOLIOT_LOG_FORMAT="json")
     serving.wait_for(r'"worker.failed".*nowhere:app cannot be loaded: ModuleNotFoundError')
     serving.wait_for(r'"worker.died", "exit_code": 1,')  # it left by itself; an abort would be -6
 

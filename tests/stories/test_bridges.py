@@ -18,7 +18,7 @@ from foliot import Client
 from foliot.wire.runs import AttemptOut
 from tests.bridges.engines import ROOT, RQ, free_port, valkey
 from tests.fork_server import environ_without_foliot
-from tests.stories.serving import Serving, wait_until
+from tests.stories.server_process import ServerProcess, wait_until
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -43,7 +43,7 @@ def running(folder: Path, command: tuple[str, ...], environ: dict[str, str]) -> 
             process.wait(20)
 
 
-def test_the_examples_of_the_bridges_run_against_real_workers(serve: Any, data_dir: Path) -> None:
+def test_the_examples_of_the_bridges_run_against_real_workers(start_server: Any, data_dir: Path) -> None:
     folder = data_dir.parent
     for kind in WORKERS:
         shutil.copy(EXAMPLES / f"bridge_{kind}.py", folder)
@@ -54,7 +54,7 @@ def test_the_examples_of_the_bridges_run_against_real_workers(serve: Any, data_d
         for command in WORKERS.values():
             said = tuple(part.format(url=url) for part in command)
             stack.enter_context(running(folder, said, environ))
-        serving = serve(
+        serving = start_server(
             FOLIOT_BRIDGE_REDIS_URL=url, FOLIOT_CELERY_BROKER_URL=url, FOLIOT_CELERY_RESULT_URL=url
         )
         environ |= {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(data_dir)}
@@ -77,11 +77,11 @@ def test_the_examples_of_the_bridges_run_against_real_workers(serve: Any, data_d
 
 
 def test_a_run_whose_worker_is_killed_while_it_waits_is_done_once_by_the_engine(
-    serve: Any, data_dir: Path
+    start_server: Any, data_dir: Path
 ) -> None:
     folder, gate = data_dir.parent, data_dir.parent / "gate"
     with valkey(folder / "valkey", free_port()) as server, RQ.worker(server.connection_url, folder / "log"):
-        serving = serve(
+        serving = start_server(
             FOLIOT_BRIDGE_REDIS_URL=server.connection_url, FOLIOT_LOG_FORMAT="json", FOLIOT_WORKER_LEASE="3"
         )
         url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
@@ -111,6 +111,6 @@ def _attempts(client: Client, run_id: Any) -> list[AttemptOut]:
     return client.runs.get(run_id).attempts or []
 
 
-def _worker_pid(serving: Serving) -> int:
+def _worker_pid(serving: ServerProcess) -> int:
     serving.wait_for(r'"worker.started"')
     return next(int(each["pid"]) for each in serving.events() if each.get("event") == "worker.started")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.stories.serving import Serving
+from tests.stories.server_process import ServerProcess
 
 CHROMIUM = (
     os.environ.get("FOLIOT_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -34,14 +34,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    started = Serving(tmp_path_factory.mktemp("console") / "data")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    started = ServerProcess(tmp_path_factory.mktemp("console") / "data")
     yield started
     started.end()
 
 
 @pytest.fixture(scope="module")
-def session(browser: Any, serving: Serving) -> Iterator[Any]:
+def session(browser: Any, serving: ServerProcess) -> Iterator[Any]:
     """A browser context that the printed link has signed in."""
     link = serving.wait_for(r"(http://\S+/console/sign-in\?link=\S+)")[1]
     context = browser.new_context(
@@ -192,7 +192,7 @@ def _base(session: Any) -> str:
 
 
 def test_a_server_killed_and_started_again_shows_every_planned_time(browser: Any, tmp_path: Path) -> None:
-    first = Serving(tmp_path / "data")
+    first = ServerProcess(tmp_path / "data")
     try:
         link = first.wait_for(r"(http://\S+/console/sign-in\?link=\S+)")[1]
         context = browser.new_context(base_url=link.partition("/console")[0], locale="en-GB")
@@ -203,7 +203,7 @@ def test_a_server_killed_and_started_again_shows_every_planned_time(browser: Any
         job = page.url.rsplit("/", 1)[-1]
     finally:
         first.end()  # kill -9
-    second = Serving(tmp_path / "data")
+    second = ServerProcess(tmp_path / "data")
     try:
         page.goto(second.wait_for(r"(http://\S+/console/sign-in\?link=\S+)")[1])
         page.goto(page.url.partition("/console")[0] + f"/console/runs?q=job:{job}")

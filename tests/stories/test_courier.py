@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from foliot.sdk import Client
-from tests.stories.serving import wait_until
+from tests.stories.server_process import wait_until
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -53,10 +53,10 @@ def witnessing() -> Iterator[Witness]:
 
 
 def test_a_server_killed_before_it_heard_the_answer_tells_again_under_the_same_id(
-    serve: Any, data_dir: Path
+    start_server: Any, data_dir: Path
 ) -> None:
     with witnessing() as witness:
-        first = serve()
+        first = start_server()
         url = first.wait_for_url()
         with Client(url, (data_dir / "admin.key").read_text().strip()) as foliot:
             room = foliot.rooms.create("Stand-up", webhook={"url": witness.url})
@@ -73,7 +73,7 @@ def test_a_server_killed_before_it_heard_the_answer_tells_again_under_the_same_i
         first.process.wait()
         assert len(witness.came) == 1  # the second waits behind the first
         witness.let_go.set()
-        again = serve().wait_for_url()
+        again = start_server().wait_for_url()
         wait_until(lambda: len(witness.came) >= 3, "the same again, and the second", PATIENCE)
         with Client(again, (data_dir / "admin.key").read_text().strip()) as foliot:
             wait_until(lambda: _received(foliot, str(room.id)) == 2, "both written down as received")

@@ -19,8 +19,10 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "first_job.sh"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the example needs curl")
-def test_the_first_job_of_the_examples_runs_three_times_and_completes(serve: Any, data_dir: Path) -> None:
-    url = serve().wait_for_url()
+def test_the_first_job_of_the_examples_runs_three_times_and_completes(
+    start_server: Any, data_dir: Path
+) -> None:
+    url = start_server().wait_for_url()
     environ = os.environ | {"FOLIOT_API_URL": url, "FOLIOT_DATA_DIR": str(data_dir)}
     done = subprocess.run((EXAMPLE,), capture_output=True, text=True, check=False, timeout=90, env=environ)
     assert done.returncode == 0, done.stderr
@@ -32,8 +34,10 @@ def test_the_first_job_of_the_examples_runs_three_times_and_completes(serve: Any
     assert set(ends) <= {"skipped"}
 
 
-def test_a_body_that_never_ends_gets_its_answer_and_the_server_goes_on(serve: Any, data_dir: Path) -> None:
-    url = serve().wait_for_url()
+def test_a_body_that_never_ends_gets_its_answer_and_the_server_goes_on(
+    start_server: Any, data_dir: Path
+) -> None:
+    url = start_server().wait_for_url()
     headers = {
         "Authorization": f"Bearer {(data_dir / 'admin.key').read_text().strip()}",
         "Content-Type": "application/json",

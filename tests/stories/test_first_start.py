@@ -19,20 +19,20 @@ import pytest
 from foliot.embedded import orphans
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
-from tests.stories.serving import (
+from tests.stories.server_process import (
     START_WITHIN,
     STOP_WITHIN,
-    ask,
+    get_json,
     wait_until_readiness_is,
     wait_until_warnings_are,
 )
 
 
-def test_the_first_start_makes_a_key_and_is_ready(serve_installed: Any, data_dir: Path) -> None:
-    serving = serve_installed()
+def test_the_first_start_makes_a_key_and_is_ready(start_installed_server: Any, data_dir: Path) -> None:
+    serving = start_installed_server()
     url = serving.wait_for_url()
-    assert ask(f"{url}/healthz") == (200, {"status": "alive"})
-    status, ready = ask(f"{url}/readyz")
+    assert get_json(f"{url}/healthz") == (200, {"status": "alive"})
+    status, ready = get_json(f"{url}/readyz")
     assert (status, ready["status"], ready["missing"]) == (200, "ready", [])
     wait_until_warnings_are(lambda warnings: not any("worker" in each for each in warnings), url)
 
@@ -45,34 +45,36 @@ def test_the_first_start_makes_a_key_and_is_ready(serve_installed: Any, data_dir
     assert serving.process.returncode == 0
 
 
-def test_killed_with_9_it_starts_again_and_keeps_its_key(serve: Any, data_dir: Path) -> None:
-    first = serve()
+def test_killed_with_9_it_starts_again_and_keeps_its_key(start_server: Any, data_dir: Path) -> None:
+    first = start_server()
     first.wait_for_url()
     key = (data_dir / "admin.key").read_text()
     first.stop(signal.SIGKILL)
 
-    second = serve()
-    assert ask(f"{second.wait_for_url()}/readyz")[0] == 200
+    second = start_server()
+    assert get_json(f"{second.wait_for_url()}/readyz")[0] == 200
     assert (data_dir / "admin.key").read_text() == key
     assert "admin key" not in second.said
     second.stop()
 
 
-def test_a_second_serve_on_one_directory_is_refused_by_name(serve: Any, data_dir: Path) -> None:
-    first = serve()
+def test_a_second_serve_on_one_directory_is_refused_by_name(start_server: Any, data_dir: Path) -> None:
+    first = start_server()
     first.wait_for_url()
-    second = serve()
+    second = start_server()
     assert second.process.wait(START_WITHIN) == 4
     said = second.wait_for(r"error\[conflict\]: (.*)")[1]
     assert str(data_dir) in said
     assert str(first.process.pid) in said
     assert "Traceback" not in second.said
-    assert ask(f"{first.wait_for_url()}/readyz")[0] == 200
+    assert get_json(f"{first.wait_for_url()}/readyz")[0] == 200
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_in_time_with_connections_open(serve_installed: Any, by: signal.Signals) -> None:
-    serving = serve_installed()
+def test_a_signal_stops_it_in_time_with_connections_open(
+    start_installed_server: Any, by: signal.Signals
+) -> None:
+    serving = start_installed_server()
     port = int(serving.wait_for_url().rpartition(":")[2])
     with (
         socket.create_connection(("127.0.0.1", port)) as idle,
@@ -87,8 +89,8 @@ def test_a_signal_stops_it_in_time_with_connections_open(serve_installed: Any, b
 
 
 @pytest.mark.usefixtures("used_data_dir")
-def test_it_stops_in_time_with_postgres_frozen_and_requests_open(serve: Any, data_dir: Path) -> None:
-    serving = serve(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_WORKER_GRACE="7")
+def test_it_stops_in_time_with_postgres_frozen_and_requests_open(start_server: Any, data_dir: Path) -> None:
+    serving = start_server(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_WORKER_GRACE="7")
     port = int(serving.wait_for_url().rpartition(":")[2])
     cluster = data_dir / "postgres" / "data"
     with (
@@ -104,8 +106,8 @@ def test_it_stops_in_time_with_postgres_frozen_and_requests_open(serve: Any, dat
 
 
 @pytest.mark.usefixtures("used_data_dir")
-def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
-    serving = serve(FOLIOT_SHUTDOWN_GRACE="10")
+def test_a_second_signal_waits_for_nobody(start_server: Any) -> None:
+    serving = start_server(FOLIOT_SHUTDOWN_GRACE="10")
     port = int(serving.wait_for_url().rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as half:
         half.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
@@ -116,8 +118,8 @@ def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
 
 
 @pytest.mark.usefixtures("used_data_dir")
-def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any) -> None:
-    serving = serve()
+def test_a_postgres_that_dies_is_started_again_under_the_same_address(start_server: Any) -> None:
+    serving = start_server()
     url = serving.wait_for_url()
     (started,) = (event for event in serving.events() if event["event"] == "postgres.started")
     os.kill(started["pid"], signal.SIGKILL)
@@ -128,8 +130,8 @@ def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any
 
 
 @pytest.mark.usefixtures("used_data_dir")
-def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(serve: Any) -> None:
-    serving = serve()
+def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(start_server: Any) -> None:
+    serving = start_server()
     serving.wait_for_url()
     killed = [serving.wait_for(r'"postgres.started".*"pid": (\d+)')[1]]
     for _ in range(3):
@@ -141,31 +143,33 @@ def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(serve: Any) -
     assert "Traceback" not in serving.said
 
 
-def test_a_taken_port_is_refused_before_anything_starts(serve: Any, data_dir: Path) -> None:
+def test_a_taken_port_is_refused_before_anything_starts(start_server: Any, data_dir: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        serving = serve(FOLIOT_PORT=str(taken.getsockname()[1]))
+        serving = start_server(FOLIOT_PORT=str(taken.getsockname()[1]))
         assert serving.process.wait(START_WITHIN) == 4
     assert "is taken by another program" in serving.wait_for(r"error\[conflict\]: .*")[0]
     assert not (data_dir / "postgres").exists()
 
 
-def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(serve: Any, data_dir: Path) -> None:
-    serving = serve(FOLIOT_LOG_FORMAT="json")
+def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(start_server: Any, data_dir: Path) -> None:
+    serving = start_server(FOLIOT_LOG_FORMAT="json")
     url = json.loads(serving.wait_for(r'.*"event": "server.started".*')[0])["url"]
-    assert ask(f"{url}/healthz")[0] == 200
+    assert get_json(f"{url}/healthz")[0] == 200
     key = (data_dir / "admin.key").read_text().strip()
     serving.stop()
     assert all(line.startswith("{") for line in serving.lines if line)
     assert key not in serving.said
 
 
-def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(serve: Any, tmp_path: Path) -> None:
+def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(
+    start_server: Any, tmp_path: Path
+) -> None:
     theirs = EmbeddedConfig(tmp_path / "theirs")
     server = start_postgres(theirs)
     try:
-        serving = serve(FOLIOT_DATABASE_URL=server.owner_url)
+        serving = start_server(FOLIOT_DATABASE_URL=server.owner_url)
         url = serving.wait_for_url()
-        status, ready = ask(f"{url}/readyz")
+        status, ready = get_json(f"{url}/readyz")
         assert status == 200
         assert any("separated once" in warning for warning in ready["warnings"])
         server.stop()
@@ -177,8 +181,8 @@ def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(serve: Any, 
         server.stop()
 
 
-def test_what_the_environment_says_of_other_servers_does_not_reach_ours(serve: Any) -> None:
-    serving = serve(
+def test_what_the_environment_says_of_other_servers_does_not_reach_ours(start_server: Any) -> None:
+    serving = start_server(
         PGOPTIONS="-c default_transaction_read_only=on",
         PGTARGETSESSIONATTRS="standby",
         PGSSLMODE="verify-full",
@@ -190,22 +194,22 @@ def test_what_the_environment_says_of_other_servers_does_not_reach_ours(serve: A
         PGPASSWORD="other",
     )
     url = serving.wait_for_url()
-    assert ask(f"{url}/readyz")[0] == 200
+    assert get_json(f"{url}/readyz")[0] == 200
     wait_until_warnings_are(lambda warnings: not any("worker" in each for each in warnings), url)
     assert "PGSERVICE" in serving.wait_for(r'"environment.ignored".*')[0]
     serving.stop()
 
 
-def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(serve: Any) -> None:
-    serving = serve(FOLIOT_PORT="abc", FOLIOT_PROT="1")
+def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(start_server: Any) -> None:
+    serving = start_server(FOLIOT_PORT="abc", FOLIOT_PROT="1")
     assert serving.process.wait(START_WITHIN) == 2
     serving.wait_for("FOLIOT_PORT from the environment is 'abc'")
     serving.wait_for("Did you mean FOLIOT_PORT?")
 
 
 @pytest.mark.usefixtures("used_data_dir")
-def test_nothing_listens_after_it_has_stopped(serve: Any) -> None:
-    serving = serve()
+def test_nothing_listens_after_it_has_stopped(start_server: Any) -> None:
+    serving = start_server()
     url = serving.wait_for_url()
     serving.stop()
     with pytest.raises(URLError):

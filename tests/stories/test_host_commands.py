@@ -10,9 +10,9 @@ import pytest
 
 from foliot import Client
 from foliot.wire.jobs import JobOut
-from tests.stories.hosting import Alpha, HostProcess, wait_for
-from tests.stories.serving import wait_until
-from tests.worker.living import is_alive
+from tests.stories.fleet import Fleet, HostProcess, wait_for
+from tests.stories.server_process import wait_until
+from tests.worker.processes import is_alive
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -27,9 +27,9 @@ wait
 """
 
 
-def ready(alpha: Alpha, **environ: str) -> HostProcess:
-    alpha.open(**environ)
-    host = alpha.start("--name", "h1", "--allow-command")
+def ready(fleet: Fleet, **environ: str) -> HostProcess:
+    fleet.open(**environ)
+    host = fleet.start("--name", "h1", "--allow-command")
     host.wait_for(r'"worker.registered"')
     return host
 
@@ -43,24 +43,24 @@ def texts(client: Client, run_id: Any) -> list[tuple[str, str]]:
     return [(line.stream, line.text) for line in client.runs.logs(run_id).items]
 
 
-def family(alpha: Alpha) -> list[int]:
-    pids = alpha.folder / "pids"
+def family(fleet: Fleet) -> list[int]:
+    pids = fleet.folder / "pids"
     wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 3, "three processes")
     return [int(word) for word in pids.read_text().split()]
 
 
 def test_lines_of_a_command_are_there_while_it_runs_and_its_exit_code_or_signal_when_it_has_ended(
-    alpha: Alpha,
+    fleet: Fleet,
 ) -> None:
-    ready(alpha)
-    gate = alpha.folder / "gate"
-    with alpha.client() as client:
+    ready(fleet)
+    gate = fleet.folder / "gate"
+    with fleet.client() as client:
         script = f"echo out; echo err >&2; until [ -e {gate} ]; do sleep 0.05; done; echo more; exit 3"
         run = client.jobs.run(command(client, script).id)
         wait_until(lambda: len(texts(client, run.id)) == 2, "the lines of a command that still runs")
         assert sorted(texts(client, run.id)) == [("stderr", "err"), ("stdout", "out")]
         assert client.runs.get(run.id).status == "running"
-        alpha.open_gate()
+        fleet.open_gate()
         ended = wait_for(client, run.id, "failed")
         assert (ended.error.code, ended.output["exit_code"], ended.output["signal"]) == ("exit_code", 3, None)
         assert ended.output["stdout_tail"] == "out\nmore\n"
@@ -73,31 +73,31 @@ def test_lines_of_a_command_are_there_while_it_runs_and_its_exit_code_or_signal_
         assert wait_for(client, done.id, "succeeded").output["stdout_tail"] == '{"n": 1}'
 
 
-def test_a_host_that_was_not_told_to_allow_commands_does_none_and_its_runs_say_why(alpha: Alpha) -> None:
-    alpha.open()
-    host = alpha.start("--name", "h1", FOLIOT_ALLOW_COMMANDS="yes")  # a setting for workers, not for hosts
+def test_a_host_that_was_not_told_to_allow_commands_does_none_and_its_runs_say_why(fleet: Fleet) -> None:
+    fleet.open()
+    host = fleet.start("--name", "h1", FOLIOT_ALLOW_COMMANDS="yes")  # a setting for workers, not for hosts
     host.wait_for(r'"worker.registered"')
-    with alpha.client() as client:
-        run = client.jobs.run(command(client, f"touch {alpha.folder}/done").id)
+    with fleet.client() as client:
+        run = client.jobs.run(command(client, f"touch {fleet.folder}/done").id)
         told = client.runs.explain(run.id)
         assert "command" in told.sentence
         assert any("--allow-command" in each for each in told.what_next), told
         [seen] = client.hosts.list().items
         assert "command" not in seen.types
         assert "http" in seen.types
-        assert not (alpha.folder / "done").exists()
+        assert not (fleet.folder / "done").exists()
         host.stop()
-        alpha.start("--name", "h1", "--allow-command")
+        fleet.start("--name", "h1", "--allow-command")
         wait_for(client, run.id, "succeeded")
-    assert (alpha.folder / "done").exists()
+    assert (fleet.folder / "done").exists()
 
 
-def test_a_command_past_its_timeout_is_ended_with_all_it_has_started(alpha: Alpha) -> None:
-    host = ready(alpha)
-    with alpha.client() as client:
-        script = FAMILY.format(pids=alpha.folder / "pids")
+def test_a_command_past_its_timeout_is_ended_with_all_it_has_started(fleet: Fleet) -> None:
+    host = ready(fleet)
+    with fleet.client() as client:
+        script = FAMILY.format(pids=fleet.folder / "pids")
         run = client.jobs.run(command(client, script, timeout="3s").id)
-        pids = family(alpha)
+        pids = family(fleet)
         wait_for(client, run.id, "timed_out")
         wait_until(lambda: not any(map(is_alive, pids)), "the end of the whole family")
         assert texts(client, run.id) == [("stdout", "begun")]
@@ -106,12 +106,12 @@ def test_a_command_past_its_timeout_is_ended_with_all_it_has_started(alpha: Alph
 
 @pytest.mark.parametrize("force", [False, True])
 def test_a_cancel_reaches_the_host_at_once_and_ends_a_command_with_all_it_has_started(
-    alpha: Alpha, *, force: bool
+    fleet: Fleet, *, force: bool
 ) -> None:
-    ready(alpha, **LONG)
-    with alpha.client() as client:
-        run = client.jobs.run(command(client, FAMILY.format(pids=alpha.folder / "pids")).id)
-        pids = family(alpha)
+    ready(fleet, **LONG)
+    with fleet.client() as client:
+        run = client.jobs.run(command(client, FAMILY.format(pids=fleet.folder / "pids")).id)
+        pids = family(fleet)
         client.runs.cancel(run.id, force=force)
         wait_until(lambda: not any(map(is_alive, pids)), "the end of the whole family", within=20)
         wait_for(client, run.id, "cancelled")
@@ -119,12 +119,12 @@ def test_a_cancel_reaches_the_host_at_once_and_ends_a_command_with_all_it_has_st
         wait_for(client, again.id, "succeeded")
 
 
-def test_a_host_that_is_killed_takes_its_commands_along(alpha: Alpha) -> None:
-    host = ready(alpha)
-    with alpha.client() as client:
-        job = command(client, FAMILY.format(pids=alpha.folder / "pids"), on_lost="fail")
+def test_a_host_that_is_killed_takes_its_commands_along(fleet: Fleet) -> None:
+    host = ready(fleet)
+    with fleet.client() as client:
+        job = command(client, FAMILY.format(pids=fleet.folder / "pids"), on_lost="fail")
         run = client.jobs.run(job.id)
-        pids = family(alpha)
+        pids = family(fleet)
         host.process.kill()
         host.process.wait()
         wait_until(lambda: not any(map(is_alive, pids)), "the end of the whole family")

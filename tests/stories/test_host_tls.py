@@ -13,8 +13,8 @@ from foliot import Client
 from foliot.sdk import Untrusted
 from tests.fork_server import environ_without_foliot, run_foliot
 from tests.stories.certificates import Authority, in_front_of
-from tests.stories.hosting import Alpha, HostProcess, wait_for
-from tests.stories.serving import wait_until
+from tests.stories.fleet import Fleet, HostProcess, wait_for
+from tests.stories.server_process import wait_until
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -28,10 +28,10 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.fixture
-def secure(alpha: Alpha, authority: Authority) -> Iterator[str]:
+def secure(fleet: Fleet, authority: Authority) -> Iterator[str]:
     """The address of the server, by TLS."""
-    alpha.open()
-    port = int(alpha.url.rpartition(":")[2])
+    fleet.open()
+    port = int(fleet.url.rpartition(":")[2])
     with in_front_of(port, authority.server("127.0.0.1")) as url:
         yield url
 
@@ -45,7 +45,7 @@ def refused(folder: Path, *flags: str, **environ: str) -> tuple[int, str]:
 
 
 def test_a_host_works_over_tls_by_whichever_way_it_learns_whom_to_trust(
-    alpha: Alpha, secure: str, authority: Authority
+    fleet: Fleet, secure: str, authority: Authority
 ) -> None:
     file = str(authority.file)
     ways: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -53,34 +53,34 @@ def test_a_host_works_over_tls_by_whichever_way_it_learns_whom_to_trust(
         "setting": ([], {"FOLIOT_CA_FILE": file}),
         "environment": ([], {"SSL_CERT_FILE": file}),
     }
-    with alpha.client() as client:
+    with fleet.client() as client:
         for name, (flags, environ) in ways.items():
-            host = alpha.start("--name", name, "--allow-python", *flags, url=secure, **environ)
+            host = fleet.start("--name", name, "--allow-python", *flags, url=secure, **environ)
             host.wait_for(r'"worker.registered"')
             # It waits for work by now, or soon will: a run that comes later is fetched by the request that waits.
-            run = client.jobs.run(alpha.job(client, "talking", name=name, target={"host": name}).id)
+            run = client.jobs.run(fleet.job(client, "talking", name=name, target={"host": name}).id)
             wait_until(lambda run=run: client.runs.logs(run.id).items, "a line of a run under way")  # type: ignore[misc]
-            alpha.open_gate()
+            fleet.open_gate()
             done = wait_for(client, run.id, "succeeded")
             assert (done.output, done.host) == ("done", name)
         assert {each.status for each in client.hosts.list().items} == {"online"}
 
 
 def test_a_server_that_is_not_trusted_gets_nothing_and_the_host_says_why(
-    alpha: Alpha, secure: str, authority: Authority, tmp_path: Path
+    fleet: Fleet, secure: str, authority: Authority, tmp_path: Path
 ) -> None:
-    code, said = refused(alpha.folder, "--server", secure)
+    code, said = refused(fleet.folder, "--server", secure)
     assert code == UNREACHABLE, said
     assert "is not trusted: " in said
     assert "FOLIOT_CA_FILE to its certificate, or use --ca" in said
     other = Authority.new(tmp_path / "other", "another authority")
-    assert refused(alpha.folder, "--server", secure, "--ca", str(other.file))[0] == UNREACHABLE
+    assert refused(fleet.folder, "--server", secure, "--ca", str(other.file))[0] == UNREACHABLE
     by_name = secure.replace("127.0.0.1", "localhost")
-    code, said = refused(alpha.folder, "--server", by_name, "--ca", str(authority.file))
+    code, said = refused(fleet.folder, "--server", by_name, "--ca", str(authority.file))
     assert (code, "localhost" in said) == (UNREACHABLE, True), said
     with Client(secure, KEY) as client, pytest.raises(Untrusted, match="is not trusted"):
         client.me()
-    with Client(secure, alpha.client_key, ca=authority.file) as client:
+    with Client(secure, fleet.client_key, ca=authority.file) as client:
         assert client.hosts.list().items == []
 
 

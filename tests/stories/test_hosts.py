@@ -15,9 +15,9 @@ from foliot.sdk import Invalid, NotFound
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
 from tests.fork_server import run_foliot
-from tests.stories.hosting import Alpha, wait_for
-from tests.stories.serving import STOP_WITHIN, wait_until
-from tests.stories.stage import Stage
+from tests.stories.fleet import Fleet, wait_for
+from tests.stories.installation import Installation
+from tests.stories.server_process import STOP_WITHIN, wait_until
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -52,13 +52,13 @@ class Shout:
 RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
 
 
-def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(alpha: Alpha) -> None:
-    alpha.open()
-    host = alpha.pair("h1", "pvp")
-    with alpha.client() as client:
+def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(fleet: Fleet) -> None:
+    fleet.open()
+    host = fleet.pair("h1", "pvp")
+    with fleet.client() as client:
         nightly = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
         window = {"start": "02:00", "end": "06:00"}
-        job = alpha.job(client, "third_time_lucky", schedule=nightly, window=window, retry=RESTARTS)
+        job = fleet.job(client, "third_time_lucky", schedule=nightly, window=window, retry=RESTARTS)
         assert _clock(job) == (2, 0)
         run = client.jobs.run(job.id)
         done = wait_for(client, run.id, "succeeded")
@@ -67,7 +67,7 @@ def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_i
         waits = [_waited(*each) for each in pairwise(tries)]
         assert [wait >= least for wait, least in zip(waits, (1, 2), strict=True)] == [True, True], waits
         assert done.attempt_count == 3
-        assert [attempt for _, attempt, _ in alpha.witnessed("tried")] == [1, 2, 3]
+        assert [attempt for _, attempt, _ in fleet.executions("tried")] == [1, 2, 3]
         after = client.jobs.get(job.id)
         assert (after.last_run_status, after.run_count, after.failure_count) == ("succeeded", 1, 0)
         earlier = client.jobs.patch(job.id, {"schedule": {"expr": "0 1 * * *"}})
@@ -80,11 +80,11 @@ def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_i
             "attempt 3",
         ]
         client.workspaces.create("beta")
-    with alpha.client("beta") as system:
+    with fleet.client("beta") as system:
         theirs = system.keys.create(
             "beta", principal=system.members.create(kind="service", name="b", role="admin").id
         )
-    with Client(alpha.url, theirs.secret) as beta:
+    with Client(fleet.url, theirs.secret) as beta:
         for ask in (
             lambda: beta.hosts.get(seen.id),
             lambda: beta.runs.get(run.id),
@@ -96,28 +96,30 @@ def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_i
     assert host.stop() < STOP_WITHIN
 
 
-def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(alpha: Alpha, stage: Stage) -> None:
-    database = {"FOLIOT_DATABASE_URL": stage.url}
-    serving = alpha.open(**database)
+def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
+    fleet: Fleet, installation: Installation
+) -> None:
+    database = {"FOLIOT_DATABASE_URL": installation.url}
+    serving = fleet.open(**database)
     beat = {"kind": "interval", "every": "1s"}
-    with alpha.client() as client:
-        bad = alpha.job(client, "quickly", name="bad", target=None, schedule=BAD_SOON)
+    with fleet.client() as client:
+        bad = fleet.job(client, "quickly", name="bad", target=None, schedule=BAD_SOON)
     serving.stop()
-    stage.execute(f"""
+    installation.execute(f"""
         UPDATE foliot.timers SET due_at = clock_timestamp(), spec = replace(spec, '0 2 * * *', '61 25 * * *')
          WHERE job_id = '{bad.id}';
         UPDATE foliot.jobs SET definition = replace(definition::text, '0 2 * * *', '61 25 * * *')::jsonb
          WHERE id = '{bad.id}'""")
-    alpha.open(**database)
-    alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        job = alpha.job(client, "quickly", schedule=beat, overlap="concurrent")
+    fleet.open(**database)
+    fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        job = fleet.job(client, "quickly", schedule=beat, overlap="concurrent")
         wait_until(lambda: client.jobs.get(job.id).success_count >= 1, "a run, with a bad row beside its job")
         records = f"SELECT skip_reason FROM foliot.runs WHERE job_id = '{bad.id}'"
-        wait_until(lambda: stage.rows(records) == [("scheduler_error",)], "the record of the bad row")
-        stage.execute(BREAK.format(job=job.id))
+        wait_until(lambda: installation.rows(records) == [("scheduler_error",)], "the record of the bad row")
+        installation.execute(BREAK.format(job=job.id))
         wait_until(lambda: client.jobs.get(job.id).skip_count, "a planned time that could not be queued")
-        stage.execute("DROP TRIGGER refuse ON foliot.runs")
+        installation.execute("DROP TRIGGER refuse ON foliot.runs")
         after = client.jobs.get(job.id)
         [lost] = client.runs.list(job=str(job.id), skip_reason="scheduler_error").items
         assert (after.status, after.skip_count, after.failure_count) == ("active", 1, 0), "counted once"
@@ -127,15 +129,15 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(alpha:
         assert {each.name for each in client.jobs.list().items} == {"bad", "quickly"}, (
             "it is listed, and in nobody's way"
         )
-        by_hand = client.jobs.run(job.id)
-        wait_for(client, by_hand.id, "succeeded")
+        manual = client.jobs.run(job.id)
+        wait_for(client, manual.id, "succeeded")
 
 
-def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(alpha: Alpha) -> None:
-    alpha.open(FOLIOT_ARTIFACT_BYTES="1000")
-    alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        job = alpha.job(client, "keeps", payload={"size": 1_000}, retry={"max": 0})
+def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(fleet: Fleet) -> None:
+    fleet.open(FOLIOT_ARTIFACT_BYTES="1000")
+    fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        job = fleet.job(client, "keeps", payload={"size": 1_000}, retry={"max": 0})
         kept = wait_for(client, client.jobs.run(job.id).id, "succeeded")
         assert [(each.name, each.size) for each in kept.artifacts] == [("players.csv", 1_000)]
         refused = wait_for(client, client.jobs.run(job.id, input={"size": 1_001}).id, "failed")
@@ -145,17 +147,17 @@ def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_i
 
 
 def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and_done_by_the_host(
-    alpha: Alpha,
+    fleet: Fleet,
 ) -> None:
-    alpha.open()
-    told = alpha.folder / "shouting-1.0.dist-info"
+    fleet.open()
+    told = fleet.folder / "shouting-1.0.dist-info"
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
     (told / "entry_points.txt").write_text("[foliot.handlers]\nSHOUT = shouting:Shout\n")
-    (alpha.folder / "shouting.py").write_text(SHOUT)
-    host = alpha.start("--name", "h1", PYTHONPATH=str(alpha.folder))
+    (fleet.folder / "shouting.py").write_text(SHOUT)
+    host = fleet.start("--name", "h1", PYTHONPATH=str(fleet.folder))
     host.wait_for(r'"worker.registered".*"SHOUT"')
-    with alpha.client() as client:
+    with fleet.client() as client:
         job = {"name": "s", "type": "SHOUT", "schedule": {"kind": "manual"}, "target": {"host": "h1"}}
         with pytest.raises(Invalid) as refused:
             client.jobs.create({**job, "config": {"loudness": "very"}})
@@ -169,11 +171,11 @@ def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and
         assert "SHOUT" in client.hosts.get(client.hosts.list().items[0].id).types
 
 
-def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(alpha: Alpha) -> None:
-    alpha.open()
-    host = alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        job = alpha.job(client, "quickly", schedule={"kind": "interval", "every": "1s"}, start_deadline="1s")
+def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(fleet: Fleet) -> None:
+    fleet.open()
+    host = fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        job = fleet.job(client, "quickly", schedule={"kind": "interval", "every": "1s"}, start_deadline="1s")
         wait_until(lambda: client.jobs.get(job.id).success_count >= 3, "three runs by schedule")
         host.stop()
         assert client.hosts.list().items[0].status == "offline"
@@ -182,40 +184,40 @@ def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(alph
         )
         skipped = client.runs.list(skip_reason="host_offline").items[0]
         assert "Host h1 has been offline since" in (skipped.note or "")
-        patient = client.jobs.run(alpha.job(client, "quickly", name="patient").id)
+        patient = client.jobs.run(fleet.job(client, "quickly", name="patient").id)
         told = client.runs.explain(patient.id).sentence
         assert told.startswith('Run 1 waits for server "pvp": host h1 has been offline since ')
-        alpha.pair("h2", "pvp")
+        fleet.pair("h2", "pvp")
         wait_for(client, patient.id, "succeeded")
-    succeeded = alpha.witnessed("done")
+    succeeded = fleet.executions("done")
     assert len(succeeded) == len(set(succeeded)), "two executions under one fence"
 
 
-def test_a_run_whose_host_is_killed_is_lost_and_repeated_when_the_host_is_back(alpha: Alpha) -> None:
-    alpha.open()
-    host = alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        run = client.jobs.run(alpha.job(client, "gated").id)
-        wait_until(lambda: alpha.witnessed("began"), "the first attempt")
+def test_a_run_whose_host_is_killed_is_lost_and_repeated_when_the_host_is_back(fleet: Fleet) -> None:
+    fleet.open()
+    host = fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        run = client.jobs.run(fleet.job(client, "gated").id)
+        wait_until(lambda: fleet.executions("began"), "the first attempt")
         host.process.kill()
         host.process.wait()
-        alpha.pair("h1", "pvp")
-        wait_until(lambda: len(alpha.witnessed("began")) == 2, "the second attempt")
-        alpha.open_gate()
+        fleet.pair("h1", "pvp")
+        wait_until(lambda: len(fleet.executions("began")) == 2, "the second attempt")
+        fleet.open_gate()
         wait_for(client, run.id, "succeeded")
         assert [each.status for each in client.runs.attempts(run.id).items] == ["lost", "succeeded"]
-    assert alpha.witnessed("began") == [(str(run.id), 1, 1), (str(run.id), 2, 2)]
+    assert fleet.executions("began") == [(str(run.id), 1, 1), (str(run.id), 2, 2)]
 
 
-def test_the_result_of_a_host_frozen_past_its_lease_is_refused(alpha: Alpha) -> None:
-    serving = alpha.open()
-    host = alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        run = client.jobs.run(alpha.job(client, "gated").id)
-        wait_until(lambda: alpha.witnessed("began"), "the first attempt")
+def test_the_result_of_a_host_frozen_past_its_lease_is_refused(fleet: Fleet) -> None:
+    serving = fleet.open()
+    host = fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        run = client.jobs.run(fleet.job(client, "gated").id)
+        wait_until(lambda: fleet.executions("began"), "the first attempt")
         host.process.send_signal(signal.SIGSTOP)
-        alpha.open_gate()
-        wait_until(lambda: alpha.witnessed("ended"), "the work of the frozen host")
+        fleet.open_gate()
+        wait_until(lambda: fleet.executions("ended"), "the work of the frozen host")
         serving.wait_for(r'"run.swept".*"as": "Lost"')
         host.process.send_signal(signal.SIGCONT)
         serving.wait_for(r'"report.refused".*"fence": 1')
@@ -223,47 +225,47 @@ def test_the_result_of_a_host_frozen_past_its_lease_is_refused(alpha: Alpha) -> 
         assert [each.status for each in client.runs.attempts(run.id).items] == ["lost", "succeeded"]
         [refused] = client.audit(action="report.refused").items
         assert refused.object.id == str(run.id)
-    assert [fence for _, _, fence in alpha.witnessed("ended")] == [1, 2]
+    assert [fence for _, _, fence in fleet.executions("ended")] == [1, 2]
 
 
-def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(alpha: Alpha) -> None:
-    serving = alpha.open(FOLIOT_WORKER_LEASE="60")
-    host = alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        run = client.jobs.run(alpha.job(client, "gated").id)
-        wait_until(lambda: alpha.witnessed("began"), "the attempt")
+def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(fleet: Fleet) -> None:
+    serving = fleet.open(FOLIOT_WORKER_LEASE="60")
+    host = fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        run = client.jobs.run(fleet.job(client, "gated").id)
+        wait_until(lambda: fleet.executions("began"), "the attempt")
     serving.stop()
-    alpha.open_gate()
-    wait_until(lambda: alpha.witnessed("ended"), "the work, while nobody listens")
-    alpha.open(FOLIOT_WORKER_LEASE="60")
-    with alpha.client() as client:
+    fleet.open_gate()
+    wait_until(lambda: fleet.executions("ended"), "the work, while nobody listens")
+    fleet.open(FOLIOT_WORKER_LEASE="60")
+    with fleet.client() as client:
         done = wait_for(client, run.id, "succeeded")
-        assert (done.attempt_count, alpha.witnessed("ended")) == (1, [(str(run.id), 1, 1)])
-        again = client.jobs.run(alpha.job(client, "quickly").id)
+        assert (done.attempt_count, fleet.executions("ended")) == (1, [(str(run.id), 1, 1)])
+        again = client.jobs.run(fleet.job(client, "quickly").id)
         wait_for(client, again.id, "succeeded")
     assert host.process.poll() is None
 
 
-def test_a_host_that_is_told_to_stop_hands_back_what_it_cannot_finish(alpha: Alpha) -> None:
-    alpha.open()
-    host = alpha.pair("h1", "pvp")
-    with alpha.client() as client:
-        run = client.jobs.run(alpha.job(client, "gated").id)
-        wait_until(lambda: alpha.witnessed("began"), "the attempt")
+def test_a_host_that_is_told_to_stop_hands_back_what_it_cannot_finish(fleet: Fleet) -> None:
+    fleet.open()
+    host = fleet.pair("h1", "pvp")
+    with fleet.client() as client:
+        run = client.jobs.run(fleet.job(client, "gated").id)
+        wait_until(lambda: fleet.executions("began"), "the attempt")
         assert host.stop() < STOP_WITHIN
         assert client.runs.get(run.id).status == "ready"
         assert "offline since" in client.runs.explain(run.id).sentence
-        alpha.open_gate()
-        alpha.pair("h1", "pvp")
+        fleet.open_gate()
+        fleet.pair("h1", "pvp")
         done = wait_for(client, run.id, "succeeded")
         assert [each.status for each in client.runs.attempts(run.id).items] == ["cancelled", "succeeded"]
         assert done.error is None
 
 
-def test_a_host_with_a_key_that_is_not_for_workers_is_refused_with_the_reason(alpha: Alpha) -> None:
-    alpha.open()
-    admin = (alpha.data_dir / "admin.key").read_text().strip()
-    done = run_foliot("host", "--server", alpha.url, "--key", admin, cwd=alpha.folder)
+def test_a_host_with_a_key_that_is_not_for_workers_is_refused_with_the_reason(fleet: Fleet) -> None:
+    fleet.open()
+    admin = (fleet.data_dir / "admin.key").read_text().strip()
+    done = run_foliot("host", "--server", fleet.url, "--key", admin, cwd=fleet.folder)
     assert done.returncode == 5, done.stderr
     assert "keys of the scope worker" in done.stderr
     assert admin not in done.stderr

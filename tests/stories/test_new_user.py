@@ -20,7 +20,7 @@ import pytest
 
 from foliot import Client
 from tests.fork_server import environ_without_foliot, run_foliot
-from tests.stories.serving import Serving
+from tests.stories.server_process import ServerProcess
 from tests.temporary import temporary_folder
 
 WITHIN = 60.0
@@ -38,7 +38,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    serving = Serving(folder / ".foliot")
+    serving = ServerProcess(folder / ".foliot")
     try:
         yield serving.wait_for_url()
     finally:

@@ -21,8 +21,8 @@ from foliot.services.secrets.vault import MasterKey
 from foliot.testing.database import pool_url
 from tests.cli.test_commands import PATIENCE
 from tests.fork_server import environ_without_foliot, run_foliot
-from tests.stories.serving import Serving, ask, wait_until
-from tests.stories.test_revoked_everywhere import as_address, call
+from tests.stories.server_process import ServerProcess, get_json, wait_until
+from tests.stories.test_revocation import as_address, call
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 VALUE = "plain/8c1e0f+canary=value"
@@ -119,9 +119,9 @@ def text_of(office: Office, path: str) -> str:
 
 
 def test_the_peer_gets_the_value_and_no_answer_log_event_audit_export_or_row_ever_has_it(
-    serve: Any, data_dir: Path, owner_url: str, peer: Peer
+    start_server: Any, data_dir: Path, owner_url: str, peer: Peer
 ) -> None:
-    serving: Serving = serve(
+    serving: ServerProcess = start_server(
         FOLIOT_DATABASE_URL=as_address(pool_url(owner_url)),
         FOLIOT_MIGRATE_URL=as_address(owner_url),
         FOLIOT_LOG_LEVEL="debug",
@@ -188,9 +188,9 @@ def rows(owner_url: str) -> Iterator[str]:
 
 
 def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wrong_one_is_told(
-    serve: Any, data_dir: Path, peer: Peer
+    start_server: Any, data_dir: Path, peer: Peer
 ) -> None:
-    serving: Serving = serve(**LOOPBACK)
+    serving: ServerProcess = start_server(**LOOPBACK)
     url = serving.wait_for_url()
     file = data_dir / "master.key"
     assert file.stat().st_mode & 0o777 == 0o600
@@ -209,9 +209,9 @@ def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wro
     assert peer.came == [VALUE, VALUE]
     serving.stop()
 
-    wrong: Serving = serve(FOLIOT_MASTER_KEY=MasterKey.new().text, **LOOPBACK)
+    wrong: ServerProcess = start_server(FOLIOT_MASTER_KEY=MasterKey.new().text, **LOOPBACK)
     office.url = wrong.wait_for_url()
-    assert any("do not open" in each for each in ask(f"{office.url}/readyz")[1]["warnings"])
+    assert any("do not open" in each for each in get_json(f"{office.url}/readyz")[1]["warnings"])
     [told] = [each for each in wrong.events() if each["event"] == "secrets.unreadable"]
     assert told["names"] == ["default/crm-token"]
     failed = office.run(job)
@@ -219,16 +219,16 @@ def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wro
     assert office.cli("secrets", "set", "other", stdin="value").returncode != 0
     wrong.stop()
 
-    right: Serving = serve(**LOOPBACK)
+    right: ServerProcess = start_server(**LOOPBACK)
     office.url = right.wait_for_url()
-    assert not any("do not open" in each for each in ask(f"{office.url}/readyz")[1]["warnings"])
+    assert not any("do not open" in each for each in get_json(f"{office.url}/readyz")[1]["warnings"])
     assert office.run(job)["status"] == "succeeded"
     right.stop()
 
 
 @pytest.mark.parametrize("key", ["changeme", "A" * 43])
-def test_a_key_that_anybody_could_guess_stops_the_start(serve: Any, key: str) -> None:
-    serving: Serving = serve(FOLIOT_MASTER_KEY=key)
+def test_a_key_that_anybody_could_guess_stops_the_start(start_server: Any, key: str) -> None:
+    serving: ServerProcess = start_server(FOLIOT_MASTER_KEY=key)
     serving.wait_for("FOLIOT_MASTER_KEY holds")
     serving.process.wait(60)
     assert serving.process.returncode != 0

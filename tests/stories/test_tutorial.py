@@ -25,10 +25,10 @@ def blocks() -> list[tuple[str, str]]:
 
 @pytest.mark.timeout(300)  # twenty programs are started, on a machine that may be busy
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial uses curl")
-def test_every_command_of_the_tutorial_works_in_its_order(serve: Any, tmp_path: Path) -> None:
+def test_every_command_of_the_tutorial_works_in_its_order(start_server: Any, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o700)
     (tmp_path / ".foliot").symlink_to(tmp_path / "data")  # the folder of `./dev serve` in a clone
-    url = serve().wait_for_url()
+    url = start_server().wait_for_url()
     kept = environ_without_foliot()
     write_program(tmp_path)
     path = os.pathsep.join((str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]))

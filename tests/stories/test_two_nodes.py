@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from foliot import Client
-from tests.stories.serving import Serving, ask, wait_until
-from tests.stories.stage import FAST, Stage
+from tests.stories.installation import FAST, Installation
+from tests.stories.server_process import ServerProcess, get_json, wait_until
 
 SHOP = """
-from errands import gated, note
+from job_functions import gated, note
 from foliot import Context, Foliot
 
 app = Foliot("shop")
@@ -29,17 +29,17 @@ def pack(ctx: Context, sink: str) -> None:
 def send(ctx: Context, sink: str, gate: str) -> None:
     gated({"sink": sink, "gate": gate}, ctx)
 """
-Start = Callable[..., Serving]
+Start = Callable[..., ServerProcess]
 
 
 @pytest.fixture
-def start(stage: Stage) -> Iterator[Start]:
-    (stage.folder / "shop.py").write_text(SHOP % stage.given)
-    started: list[Serving] = []
+def start(installation: Installation) -> Iterator[Start]:
+    (installation.folder / "shop.py").write_text(SHOP % installation.given)
+    started: list[ServerProcess] = []
 
-    def begin(name: str, *words: str, **environ: str) -> Serving:
-        common = {"FOLIOT_DATABASE_URL": stage.url, "FOLIOT_LOG_FORMAT": "json", **FAST}
-        started.append(Serving(stage.folder / name, *words, **common | environ))
+    def begin(name: str, *words: str, **environ: str) -> ServerProcess:
+        common = {"FOLIOT_DATABASE_URL": installation.url, "FOLIOT_LOG_FORMAT": "json", **FAST}
+        started.append(ServerProcess(installation.folder / name, *words, **common | environ))
         return started[-1]
 
     yield begin
@@ -47,54 +47,56 @@ def start(stage: Stage) -> Iterator[Start]:
         each.end()
 
 
-def node(start: Start, stage: Stage, name: str, roles: str) -> tuple[Serving, str]:
-    words = ("serve", "--data-dir", str(stage.folder / name), "--roles", roles)
+def node(start: Start, installation: Installation, name: str, roles: str) -> tuple[ServerProcess, str]:
+    words = ("serve", "--data-dir", str(installation.folder / name), "--roles", roles)
     serving = start(name, *words, FOLIOT_WORKER_QUEUES="default")
     return serving, serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
 
 
-def third(start: Start) -> Serving:
+def third(start: Start) -> ServerProcess:
     words = ("worker", "shop:app", "--queue", "slow", "--queue", "default", "--concurrency", "2")
     serving = start("third", *words, FOLIOT_ALLOW_COMMANDS="yes")
     serving.wait_for(r'"worker.registered"')
     return serving
 
 
-def test_nodes_of_any_split_share_the_work_and_outlive_each_other(start: Start, stage: Stage) -> None:
-    one, url = node(start, stage, "one", "api,scheduler")
-    two, other = node(start, stage, "two", "scheduler,worker")
+def test_nodes_of_any_split_share_the_work_and_outlive_each_other(
+    start: Start, installation: Installation
+) -> None:
+    one, url = node(start, installation, "one", "api,scheduler")
+    two, other = node(start, installation, "two", "scheduler,worker")
     two.wait_for(r'"worker.registered"')
-    assert ask(f"{url}/readyz")[1]["roles"] == ["api", "scheduler"]
-    assert ask(f"{other}/readyz")[1]["roles"] == ["scheduler", "worker"]
-    assert ask(f"{other}/api/v1/jobs")[0] == 404
+    assert get_json(f"{url}/readyz")[1]["roles"] == ["api", "scheduler"]
+    assert get_json(f"{other}/readyz")[1]["roles"] == ["scheduler", "worker"]
+    assert get_json(f"{other}/api/v1/jobs")[0] == 404
     assert '"worker.started"' not in one.said
-    key = (stage.folder / "one" / "admin.key").read_text().strip()
+    key = (installation.folder / "one" / "admin.key").read_text().strip()
     with Client(url, key) as client:
         for number in range(3):
-            client.jobs.create(_every_second(stage, f"beat {number}"))
-        stage.wait_for_successes(3)
-        _knows_more(start, stage, client)
+            client.jobs.create(_every_second(installation, f"beat {number}"))
+        installation.wait_for_successes(3)
+        _knows_more(start, installation, client)
         two.process.kill()  # its worker, mid-run, and one of two schedulers
-        stage.wait_for_successes(stage.statuses()["succeeded"] + 2)  # the third still works
-        two, other = node(start, stage, "two", "scheduler,worker")
+        installation.wait_for_successes(installation.statuses()["succeeded"] + 2)  # the third still works
+        two, other = node(start, installation, "two", "scheduler,worker")
         two.wait_for(r'"worker.registered"')
         one.process.kill()  # the other scheduler
-        stage.wait_for_successes(stage.statuses()["succeeded"] + 6)
-        one, url = node(start, stage, "one", "api,scheduler")
+        installation.wait_for_successes(installation.statuses()["succeeded"] + 6)
+        one, url = node(start, installation, "one", "api,scheduler")
     for each in (one, two):
         assert each.stop() < 15
-    stage.check_every_second_has_its_record()
-    stage.check_every_success_was_witnessed()
-    assert set(stage.statuses()) <= {"succeeded", "skipped", None}
+    installation.check_every_second_has_its_record()
+    installation.check_every_success_was_witnessed()
+    assert set(installation.statuses()) <= {"succeeded", "skipped", None}
 
 
-def _knows_more(start: Start, stage: Stage, client: Client) -> None:
+def _knows_more(start: Start, installation: Installation, client: Client) -> None:
     """The worker of node two serves this queue, but runs no commands: those wait for the third process, killed on the way."""
     command = {
         "argv": [
             "sh",
             "-c",
-            f"echo done $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {stage.given['sink']}",
+            f"echo done $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.given['sink']}",
         ]
     }
     wanted = {"type": "command", "schedule": {"kind": "manual"}, "config": command}
@@ -110,32 +112,32 @@ def _knows_more(start: Start, stage: Stage, client: Client) -> None:
     send = next(each for each in client.jobs.each() if each.name == "send")
     assert send.managed_by == "shop"
     slow = client.jobs.run(send.id)
-    wait_until(lambda: len(stage.witnessed("began")) == 1, "the slow one to begin")
+    wait_until(lambda: len(installation.executions("began")) == 1, "the slow one to begin")
     worker.process.send_signal(signal.SIGKILL)
     third(start)
-    wait_until(lambda: len(stage.witnessed("began")) >= 2, "the slow one to begin again")
-    stage.open_gate()
+    wait_until(lambda: len(installation.executions("began")) >= 2, "the slow one to begin again")
+    installation.open_gate()
     wait_until(lambda: client.runs.get(slow.id).status == "succeeded", "the end of the slow one")
-    assert stage.witnessed("ended")[-1][1] >= 2
+    assert installation.executions("ended")[-1][1] >= 2
 
 
-def _every_second(stage: Stage, name: str) -> dict[str, Any]:
+def _every_second(installation: Installation, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "type": "python",
-        "config": {"call": "errands:quickly"},
-        "payload": stage.given,
+        "config": {"call": "job_functions:quickly"},
+        "payload": installation.given,
         "overlap": "concurrent",
         "schedule": {"kind": "interval", "every": "1s"},
     }
 
 
 def test_a_node_that_shares_nothing_says_that_it_does_not_do_everything(
-    start: Start, stage: Stage, tmp_path: Path
+    start: Start, installation: Installation, tmp_path: Path
 ) -> None:
     words = ("serve", "--data-dir", str(tmp_path / "own"), "--roles", "api")
     alone = start("own", *words, FOLIOT_DATABASE_URL="")
     url = alone.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
-    status, ready = ask(f"{url}/readyz")
+    status, ready = get_json(f"{url}/readyz")
     assert (status, ready["roles"]) == (200, ["api"])
     assert any("no other can share its private PostgreSQL" in each for each in ready["warnings"])

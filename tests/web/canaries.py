@@ -25,7 +25,7 @@ from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
-from tests.web.conftest import Town, job
+from tests.web.conftest import ApiHarness, job
 
 CANARY = "kanari7f3e9c"
 FRAGMENT = "kanari7f"  # what a stranger may send: an answer that holds more of it than this has leaked
@@ -33,7 +33,7 @@ KEY = "their-own-key-1"  # an Idempotency-Key
 
 
 @dataclass
-class Nest:
+class CanaryData:
     """What is there, by path parameter, and what its owners were given."""
 
     ids: dict[str, str] = field(default_factory=dict)
@@ -55,34 +55,34 @@ def canary_job(**fields: Any) -> dict[str, Any]:
     )  # fmt: skip
 
 
-async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
+async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme") -> CanaryData:
     """Two of each, so that pages have a next one."""
-    nest = Nest()
-    worker = await workers.register(town.database, f"{CANARY} worker", [CANARY], ["http"], 10, town.ids[who])
+    canaries = CanaryData()
+    worker = await workers.register(api.database, f"{CANARY} worker", [CANARY], ["http"], 10, api.ids[who])
 
     async def made(path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
-        answer = await town.ask("POST", path, who=who, role="admin", json=body, **more)
+        answer = await api.request("POST", path, who=who, role="admin", json=body, **more)
         assert answer.status_code in {200, 201}, (path, answer.text)
         found: dict[str, Any] = answer.json()
         return found
 
-    speaker = WorkerPrincipal(town.ids[who], PrincipalId(uuid4()), TEST)
+    speaker = WorkerPrincipal(api.ids[who], PrincipalId(uuid4()), TEST)
     hello = RemoteWorkerHello(
         f"{CANARY} process",
         ["http"],
         1,
         host=HostIntroduction(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
     )
-    host = await remote_register.register(town.database, speaker, hello)
+    host = await remote_register.register(api.database, speaker, hello)
     [instance] = (
-        await hosts.get(town.database, Scope(town.ids[who]), host.host_id or HostId(uuid4()))
+        await hosts.get(api.database, Scope(api.ids[who]), host.host_id or HostId(uuid4()))
     ).instances
     kind = f"{FRAGMENT}-type"
-    async with town.database.tx(Role.ENGINE) as tx:
+    async with api.database.tx(Role.ENGINE) as tx:
         await job_types.describe(
-            tx, town.ids[who], [JobTypeDescription(kind, f"{CANARY} type", {"title": CANARY})]
+            tx, api.ids[who], [JobTypeDescription(kind, f"{CANARY} type", {"title": CANARY})]
         )
-    switched = await town.ask(
+    switched = await api.request(
         "PUT", f"/job-types/{kind}", who=who, role="admin", json={"enabled": False, "reason": CANARY}
     )
     assert switched.status_code == 200, switched.text
@@ -91,10 +91,10 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         calendar = await made(
             "/calendars", {"name": f"{CANARY} calendar {turn}", "kind": "blackout", "rules": rules}
         )
-        listened = await town.ask(
+        listened = await api.request(
             "GET", "/events", who=who, role="admin"
         )  # somebody listens: events are written
-        nest.last_event_id = listened.text.partition("id: ")[2].partition("\n")[0].strip()
+        canaries.last_event_id = listened.text.partition("id: ")[2].partition("\n")[0].strip()
         key = {"Idempotency-Key": f"{KEY}{turn}"}
         task = await made(
             "/jobs", canary_job(name=f"{CANARY} job {turn}", calendars=[calendar["id"]]), headers=key
@@ -118,30 +118,30 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         )
         for _ in range(2):
             await made(f"/rooms/{room['id']}/messages", {"text": f"{CANARY} message"})
-        sent = (await town.ask("GET", f"/rooms/{room['id']}/deliveries", who=who, role="admin")).json()
+        sent = (await api.request("GET", f"/rooms/{room['id']}/deliveries", who=who, role="admin")).json()
         secret = await made("/secrets", {"name": f"{CANARY}-{turn}", "value": f"{CANARY} secret {turn}"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
         clock.advance(timedelta(seconds=1))
-        await tick(town.database)
-        for run in await claim(town.database, worker, CANARY, ["http"], 10, Turns()):
+        await tick(api.database)
+        for run in await claim(api.database, worker, CANARY, ["http"], 10, Turns()):
             line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
-            await logs.append(town.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
+            await logs.append(api.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
             file = NewArtifact(
                 run.run_id, run.fence, worker, 1, "report.txt", "text/plain", f"{CANARY} file".encode()
             )
-            await artifacts.keep(town.database, file)
+            await artifacts.keep(api.database, file)
             broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
-            await report(town.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
-            nest.ids |= {"run_id": str(run.run_id), "artifact_name": file.name}
+            await report(api.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
+            canaries.ids |= {"run_id": str(run.run_id), "artifact_name": file.name}
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
-        nest.ids |= {
+        canaries.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
-            "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
+            "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(api.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
             "worker_id": str(host.worker_id), "room_id": room["id"], "delivery_id": sent["items"][0]["id"], "job_type": kind,
         }  # fmt: skip
-    shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
-    nest.etag = shown.headers["etag"]
+    shown = await api.request("GET", f"/jobs/{canaries.ids['job_id']}", who=who, role="admin")
+    canaries.etag = shown.headers["etag"]
     for path in (
         "/jobs",
         "/jobs?sort=name",
@@ -154,15 +154,15 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         "/secrets",
         "/audit",
     ):
-        page = await town.ask("GET", path, who=who, role="admin", params={"limit": "1"})
+        page = await api.request("GET", path, who=who, role="admin", params={"limit": "1"})
         if cursor := page.json()["next_cursor"]:
-            nest.cursors.append(cursor)
-    return nest
+            canaries.cursors.append(cursor)
+    return canaries
 
 
-def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def sent_bodies(canaries: CanaryData) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Bodies that speak of what is not theirs, wherever a body takes an id or a filter. Others are sent empty."""
-    ids = nest.ids
+    ids = canaries.ids
     reaching = [
         job(depends_on=[{"job": ids["job_id"]}], schedule={"kind": "manual"}),
         job(calendars=[ids["calendar_id"]]),

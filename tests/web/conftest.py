@@ -38,7 +38,7 @@ LOCAL = EgressPolicy(bridge_policy=BridgePolicy(EVERYTHING, EVERYTHING))
 
 
 @dataclass
-class Town:
+class ApiHarness:
     """Who is there, and with which keys they come."""
 
     database: Database
@@ -48,7 +48,7 @@ class Town:
     keys: dict[tuple[str, str], str] = field(default_factory=dict)
     system: str = ""
 
-    async def ask(
+    async def request(
         self, method: str, path: str, *, who: str = "acme", role: str = "editor", **more: Any
     ) -> httpx.Response:
         key = self.system if who == "system" else self.keys[who, role]
@@ -56,12 +56,12 @@ class Town:
         return await self.http.request(method, f"/api/v1{path}", headers=headers, **more)
 
     async def make(self, who: str = "acme", **fields: Any) -> dict[str, Any]:
-        answer = await self.ask("POST", "/jobs", who=who, json=job(**fields))
+        answer = await self.request("POST", "/jobs", who=who, json=job(**fields))
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()
         return made
 
-    async def employ(self, worker_id: WorkerId) -> WorkerId:
+    async def register_worker(self, worker_id: WorkerId) -> WorkerId:
         """A worker that lives for ever and, by the books, serves nothing: what it claims is the test's affair."""
         async with self.database.tx(Role.ENGINE) as tx:
             if not await workers.record_heartbeat(
@@ -70,7 +70,7 @@ class Town:
                 await workers.register(tx, worker_id, WorkerRow("test", [], [], 100, "0"), FOR_EVER)
         return worker_id
 
-    async def enrol(
+    async def create_key(
         self,
         who: str,
         role: MemberRole,
@@ -111,28 +111,28 @@ async def _enrol(tx: Tx, holder: Principal, scopes: frozenset[str]) -> str:
 
 
 @pytest.fixture
-async def town(database: Database) -> AsyncIterator[Town]:
-    async with founded(database) as made:
+async def api(database: Database) -> AsyncIterator[ApiHarness]:
+    async with open_api(database) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-async def quiet_town(server: Databases) -> AsyncIterator[Town]:
+async def shared_api(server: Databases) -> AsyncIterator[ApiHarness]:
     """Shared by tests that leave nothing behind: they only ask, or are refused."""
     with server.fresh() as url:
-        async with Database(pool_url(url), clock=ManualClock()) as database, founded(database) as made:
+        async with Database(pool_url(url), clock=ManualClock()) as database, open_api(database) as made:
             yield made
 
 
 @asynccontextmanager
-async def founded(
+async def open_api(
     database: Database,
     *,
     stopping: bool = False,
-    door: Authenticator | None = None,
+    authenticator: Authenticator | None = None,
     rates: RateLimits | None = None,
     vault: Vault | None = None,
-) -> AsyncIterator[Town]:
+) -> AsyncIterator[ApiHarness]:
     async def probe() -> Readiness:
         return Readiness()
 
@@ -143,11 +143,18 @@ async def founded(
     if stopping:
         ending.set()  # streams then end where they began
     app = create_app(
-        probe, ending, database, said.append, door=door, rates=rates, vault=vault or a_vault(), reach=LOCAL
+        probe,
+        ending,
+        database,
+        said.append,
+        authenticator=authenticator,
+        rates=rates,
+        vault=vault or a_vault(),
+        reach=LOCAL,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
-        made = Town(database, http, said, system=first.secret)
+        made = ApiHarness(database, http, said, system=first.secret)
         for slug in WORKSPACES:
             made.ids[slug] = WorkspaceId(uuid4())
             async with database.tx(Role.APP, system=True) as tx:
@@ -159,4 +166,4 @@ async def founded(
                     )
                     made.keys[slug, role.value] = await _enrol(tx, holder, frozenset())
         yield made
-    await app.state.door.close()
+    await app.state.authenticator.close()

@@ -14,7 +14,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.app import OPEN, require_declared_routes
 from foliot.web.routes import permission_of
-from tests.web.conftest import Town, job, problems
+from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
 # Every operation, and the least role that may. A new route must be added here.
@@ -128,26 +128,26 @@ TABLE = {
 }
 
 
-def app_of(town: Town) -> FastAPI:
-    app = town.http._transport.app  # type: ignore[attr-defined]
+def app_of(api: ApiHarness) -> FastAPI:
+    app = api.http._transport.app  # type: ignore[attr-defined]
     assert isinstance(app, FastAPI)
     return app
 
 
-async def send(town: Town, method: str, path: str, key: str | None, **more: Any) -> Any:
+async def send(api: ApiHarness, method: str, path: str, key: str | None, **more: Any) -> Any:
     path = path.replace("{job_id}", str(uuid4())).replace("{run_id}", str(uuid4()))
     if path.endswith("/events"):
         path += "?types=nonsense"  # a stream that is let in has no end
     if path.endswith("/limits") and method == "DELETE":
         path += "?key=db"  # the workspace's own is an administrator's
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return await town.http.request(method, path, headers=headers, **more)
+    return await api.http.request(method, path, headers=headers, **more)
 
 
-async def test_the_table_names_every_operation_and_its_permission(quiet_town: Town) -> None:
+async def test_the_table_names_every_operation_and_its_permission(shared_api: ApiHarness) -> None:
     found = {
         (method, str(route.path)): permission_of(route)
-        for route in iter_route_contexts(app_of(quiet_town).routes)
+        for route in iter_route_contexts(app_of(shared_api).routes)
         if route.path not in OPEN
         for method in route.methods or ()
     }
@@ -155,9 +155,11 @@ async def test_the_table_names_every_operation_and_its_permission(quiet_town: To
 
 
 @pytest.mark.parametrize("role", list(MemberRole))
-async def test_each_role_may_what_the_table_says_and_no_more(quiet_town: Town, role: MemberRole) -> None:
+async def test_each_role_may_what_the_table_says_and_no_more(
+    shared_api: ApiHarness, role: MemberRole
+) -> None:
     for (method, path), least in TABLE.items():
-        answer = await send(quiet_town, method, path, quiet_town.keys["acme", role])
+        answer = await send(shared_api, method, path, shared_api.keys["acme", role])
         may = least not in {"system", "worker"} and role.is_at_least(MemberRole(least))
         assert (answer.status_code != 403) == may, (method, path, answer.text)
         assert answer.status_code != 401
@@ -168,25 +170,25 @@ async def test_each_role_may_what_the_table_says_and_no_more(quiet_town: Town, r
             assert answer.json()["detail"] == told
 
 
-async def test_without_a_key_nothing_is_told_but_how_to_bring_one(quiet_town: Town) -> None:
+async def test_without_a_key_nothing_is_told_but_how_to_bring_one(shared_api: ApiHarness) -> None:
     for method, path in TABLE:
-        answer = await send(quiet_town, method, path, None)
+        answer = await send(shared_api, method, path, None)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), (method, path)
         assert answer.headers["www-authenticate"] == 'Bearer realm="foliot"'
         assert answer.headers["content-type"] == "application/problem+json"
 
 
 async def test_revoked_expired_foreign_and_broken_keys_are_all_the_same(
-    town: Town, owner: Any, clock: ManualClock
+    api: ApiHarness, owner: Any, clock: ManualClock
 ) -> None:
-    revoked, expired, retired = [await town.enrol("acme", MemberRole.ADMIN, name=name) for name in "abc"]
+    revoked, expired, retired = [await api.create_key("acme", MemberRole.ADMIN, name=name) for name in "abc"]
     owner.execute("UPDATE foliot.api_keys SET revoked_at = now() WHERE name = 'a'")
     owner.execute("UPDATE foliot.api_keys SET expires_at = %s WHERE name = 'b'", [clock.now()])
     owner.execute("UPDATE foliot.principals SET active = false WHERE name = 'c'")
     bodies = set()
     for key in (revoked, expired, retired, "fol_nonsense", revoked[:-1] + "x", "\u00e9", "a b c"):
         headers = {b"Authorization": f"Bearer {key}".encode("latin-1"), b"X-Request-Id": b"same-for-all"}
-        answer = await town.http.get("/api/v1/jobs", headers=headers)
+        answer = await api.http.get("/api/v1/jobs", headers=headers)
         assert answer.status_code == 401
         assert 'error="invalid_token"' in answer.headers["www-authenticate"]
         bodies.add(answer.text)
@@ -194,32 +196,32 @@ async def test_revoked_expired_foreign_and_broken_keys_are_all_the_same(
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "fol_abc"])
-async def test_other_ways_to_authenticate_are_refused(quiet_town: Town, header: str) -> None:
-    answer = await quiet_town.http.get("/api/v1/jobs", headers={"Authorization": header})
+async def test_other_ways_to_authenticate_are_refused(shared_api: ApiHarness, header: str) -> None:
+    answer = await shared_api.http.get("/api/v1/jobs", headers={"Authorization": header})
     assert answer.status_code == 401
 
 
-async def test_the_key_is_looked_at_before_the_body(quiet_town: Town) -> None:
-    answer = await quiet_town.http.post("/api/v1/jobs", content=b"{" * 2_000_000)
+async def test_the_key_is_looked_at_before_the_body(shared_api: ApiHarness) -> None:
+    answer = await shared_api.http.post("/api/v1/jobs", content=b"{" * 2_000_000)
     assert answer.status_code == 401
 
 
-async def test_a_key_of_the_installation_chooses_its_workspace(town: Town) -> None:
-    made = await town.make(who="globex")
+async def test_a_key_of_the_installation_chooses_its_workspace(api: ApiHarness) -> None:
+    made = await api.make(who="globex")
     chosen = {"Foliot-Workspace": "globex"}
-    assert (await town.ask("GET", f"/jobs/{made['id']}", who="system", headers=chosen)).status_code == 200
-    assert (await town.ask("GET", f"/jobs/{made['id']}", who="system")).status_code == 404  # in `default`
+    assert (await api.request("GET", f"/jobs/{made['id']}", who="system", headers=chosen)).status_code == 200
+    assert (await api.request("GET", f"/jobs/{made['id']}", who="system")).status_code == 404  # in `default`
     for slug in ("nowhere", "x" * 500, "no such"):
-        answer = await town.ask("GET", "/jobs", who="system", headers={"Foliot-Workspace": slug})
+        answer = await api.request("GET", "/jobs", who="system", headers={"Foliot-Workspace": slug})
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_any_other_key_stays_in_its_own_workspace(quiet_town: Town) -> None:
-    own = await quiet_town.ask("GET", "/jobs", headers={"Foliot-Workspace": "acme"})
+async def test_any_other_key_stays_in_its_own_workspace(shared_api: ApiHarness) -> None:
+    own = await shared_api.request("GET", "/jobs", headers={"Foliot-Workspace": "acme"})
     assert own.status_code == 200
     answers = [
         (
-            await quiet_town.ask(
+            await shared_api.request(
                 "GET", "/jobs", headers={"Foliot-Workspace": slug, "X-Request-Id": "same-for-all"}
             )
         )
@@ -230,16 +232,16 @@ async def test_any_other_key_stays_in_its_own_workspace(quiet_town: Town) -> Non
 
 
 async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not_exist(
-    town: Town, clock: ManualClock
+    api: ApiHarness, clock: ManualClock
 ) -> None:
-    made = await town.make(name="canary-5b1f", schedule={"kind": "interval", "every": "1s"})
+    made = await api.make(name="canary-5b1f", schedule={"kind": "interval", "every": "1s"})
     clock.set(clock.now().replace(minute=1))
-    await tick(town.database)
-    (run,) = (await town.ask("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
+    await tick(api.database)
+    (run,) = (await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
 
     async def told(path: str, who: str) -> tuple[int, str, dict[str, str]]:
         method = "POST" if path.endswith(("/run", "/pause", "/resume", "/cancel", "/retry")) else "GET"
-        answer = await town.ask(method, path, who=who, headers={"X-Request-Id": "same-for-all"})
+        answer = await api.request(method, path, who=who, headers={"X-Request-Id": "same-for-all"})
         assert "canary" not in answer.text
         return answer.status_code, answer.text, dict(answer.headers)
 
@@ -253,61 +255,63 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
         for other in (mine, mine.upper(), "not-an-id", "{" + mine + "}", mine.replace("-", ""), "%00", "0"):
             assert await told(path.format(other), "globex") == expected, (path, other)
         assert await told(path.format(mine), "outsider") == expected
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
     for who in ("globex", "outsider"):
-        assert (await town.ask("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
+        assert (await api.request("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
 
 
-async def test_an_agent_sees_its_own_jobs_alone(town: Town, clock: ManualClock) -> None:
-    agent = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    town.keys["acme", "agent"] = agent
-    others = await town.make(schedule={"kind": "interval", "every": "1s"})
-    own = (await town.ask("POST", "/jobs", role="agent", json=job(name="mine"))).json()
+async def test_an_agent_sees_its_own_jobs_alone(api: ApiHarness, clock: ManualClock) -> None:
+    agent = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    api.keys["acme", "agent"] = agent
+    others = await api.make(schedule={"kind": "interval", "every": "1s"})
+    own = (await api.request("POST", "/jobs", role="agent", json=job(name="mine"))).json()
     clock.set(clock.now().replace(minute=1))
-    await tick(town.database)
-    run = (await town.ask("GET", f"/jobs/{others['id']}/runs")).json()["items"][0]
-    listed = (await town.ask("GET", "/jobs", role="agent")).json()["items"]
+    await tick(api.database)
+    run = (await api.request("GET", f"/jobs/{others['id']}/runs")).json()["items"][0]
+    listed = (await api.request("GET", "/jobs", role="agent")).json()["items"]
     assert [each["id"] for each in listed] == [own["id"]]
-    assert (await town.ask("GET", f"/jobs/{own['id']}", role="agent")).status_code == 200
+    assert (await api.request("GET", f"/jobs/{own['id']}", role="agent")).status_code == 200
     for path in (
         f"/jobs/{others['id']}",
         f"/jobs/{others['id']}/runs",
         f"/jobs/{others['id']}/next",
         f"/runs/{run['id']}",
     ):
-        assert (await town.ask("GET", path, role="agent")).status_code == 404, path
+        assert (await api.request("GET", path, role="agent")).status_code == 404, path
     for verb in ("run", "pause", "resume"):
-        answer = await town.ask("POST", f"/jobs/{others['id']}/{verb}", role="agent")
+        answer = await api.request("POST", f"/jobs/{others['id']}/{verb}", role="agent")
         assert answer.status_code == 404, verb
-    assert (await town.ask("POST", f"/jobs/{own['id']}/pause", role="agent")).status_code == 200
+    assert (await api.request("POST", f"/jobs/{own['id']}/pause", role="agent")).status_code == 200
     after = job(schedule={"kind": "manual"}, depends_on=[{"job": others["id"]}])
-    refused = await town.ask("POST", "/jobs", role="agent", json=after)
+    refused = await api.request("POST", "/jobs", role="agent", json=after)
     assert (refused.status_code, list(problems(refused))) == (422, ["/depends_on/0/job"])
-    assert len((await town.ask("GET", "/jobs")).json()["items"]) == 2
+    assert len((await api.request("GET", "/jobs")).json()["items"]) == 2
 
 
-async def test_scopes_narrow_what_a_key_may(town: Town) -> None:
-    town.keys["acme", "reader"] = await town.enrol("acme", MemberRole.ADMIN, scopes=frozenset({"viewer"}))
-    town.keys["acme", "worker"] = await town.enrol("acme", MemberRole.ADMIN, scopes=frozenset({"worker"}))
-    assert (await town.ask("GET", "/jobs", role="reader")).status_code == 200
-    assert (await town.ask("POST", "/jobs", role="reader", json=job())).status_code == 403
-    assert (await town.ask("GET", "/jobs", role="worker")).status_code == 403
+async def test_scopes_narrow_what_a_key_may(api: ApiHarness) -> None:
+    api.keys["acme", "reader"] = await api.create_key("acme", MemberRole.ADMIN, scopes=frozenset({"viewer"}))
+    api.keys["acme", "worker"] = await api.create_key("acme", MemberRole.ADMIN, scopes=frozenset({"worker"}))
+    assert (await api.request("GET", "/jobs", role="reader")).status_code == 200
+    assert (await api.request("POST", "/jobs", role="reader", json=job())).status_code == 403
+    assert (await api.request("GET", "/jobs", role="worker")).status_code == 403
     left = {"worker_id": str(uuid4())}
-    assert (await town.ask("POST", "/worker/leave", role="worker", json=left)).status_code == 204
+    assert (await api.request("POST", "/worker/leave", role="worker", json=left)).status_code == 204
     for role in ("reader", "admin"):
-        assert (await town.ask("POST", "/worker/leave", role=role, json=left)).status_code == 403
+        assert (await api.request("POST", "/worker/leave", role=role, json=left)).status_code == 403
 
 
-async def test_a_route_without_a_permission_stops_the_start(town: Town) -> None:
-    app, hidden = app_of(town), APIRouter(prefix="/api/v1")
+async def test_a_route_without_a_permission_stops_the_start(api: ApiHarness) -> None:
+    app, hidden = app_of(api), APIRouter(prefix="/api/v1")
     hidden.add_api_route("/leak", lambda: None)
     app.include_router(hidden)
     with pytest.raises(RuntimeError, match="neither open nor guarded: /api/v1/leak"):
         require_declared_routes(app.routes)
 
 
-async def test_the_description_of_the_api_names_the_permission_of_every_operation(quiet_town: Town) -> None:
-    answer = await send(quiet_town, "GET", "/openapi.json", quiet_town.keys["acme", "viewer"])
+async def test_the_description_of_the_api_names_the_permission_of_every_operation(
+    shared_api: ApiHarness,
+) -> None:
+    answer = await send(shared_api, "GET", "/openapi.json", shared_api.keys["acme", "viewer"])
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     told = {

@@ -23,17 +23,17 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.content.artifacts import PART
 from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town
+from tests.web.conftest import ApiHarness
 
 pytestmark = pytest.mark.anyio
 WORKER = WorkerId(uuid4())
 
 
-async def running(town: Town, clock: ManualClock, **fields: Any) -> Claimed:
-    await town.make(**fields)
+async def running(api: ApiHarness, clock: ManualClock, **fields: Any) -> Claimed:
+    await api.make(**fields)
     clock.advance(timedelta(minutes=10))
-    await tick(town.database)
-    [claimed] = await claim(town.database, await town.employ(WORKER), "default", ["http"], 1, Turns())
+    await tick(api.database)
+    [claimed] = await claim(api.database, await api.register_worker(WORKER), "default", ["http"], 1, Turns())
     return claimed
 
 
@@ -43,57 +43,59 @@ def given(
     return NewArtifact(run.run_id, run.fence, WORKER, run.attempt, name, kind, data)
 
 
-async def end(town: Town, run: Claimed) -> None:
-    await report(town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded())])
+async def end(api: ApiHarness, run: Claimed) -> None:
+    await report(api.database, [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded())])
 
 
-async def test_what_a_run_keeps_is_listed_and_handed_out_as_it_was(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
+async def test_what_a_run_keeps_is_listed_and_handed_out_as_it_was(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    run = await running(api, clock)
     path = f"/runs/{run.run_id}/artifacts"
-    assert (await town.ask("GET", path, role="viewer")).json() == {"items": []}
+    assert (await api.request("GET", path, role="viewer")).json() == {"items": []}
     large = bytes(range(256)) * (PART // 256) * 2 + b"the rest"
-    await artifacts.keep(town.database, given(run))
+    await artifacts.keep(api.database, given(run))
     clock.advance(timedelta(seconds=1))
-    await artifacts.keep(town.database, given(run, "dump é.bin", large, "application/octet-stream"))
-    [first, second] = (await town.ask("GET", path)).json()["items"]
+    await artifacts.keep(api.database, given(run, "dump é.bin", large, "application/octet-stream"))
+    [first, second] = (await api.request("GET", path)).json()["items"]
     assert (first["name"], first["size"], first["attempt"]) == ("report.csv", 8, 1)
     assert second["sha256"] == hashlib.sha256(large).hexdigest()
-    answer = await town.ask("GET", f"{path}/dump é.bin")
+    answer = await api.request("GET", f"{path}/dump é.bin")
     assert answer.content == large
     assert answer.headers["content-length"] == str(len(large))
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''dump%20%C3%A9.bin"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "sandbox" in answer.headers["content-security-policy"]
     assert answer.headers["etag"] == f'"{second["sha256"]}"'
-    again = await town.ask("GET", f"{path}/dump é.bin", headers={"If-None-Match": answer.headers["etag"]})
+    again = await api.request("GET", f"{path}/dump é.bin", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-    assert (await town.ask("GET", f"{path}/report.csv")).headers["content-type"] == "text/csv"
-    assert (await town.ask("GET", f"{path}/nothing")).status_code == 404
+    assert (await api.request("GET", f"{path}/report.csv")).headers["content-type"] == "text/csv"
+    assert (await api.request("GET", f"{path}/nothing")).status_code == 404
 
 
 async def test_one_of_the_same_name_takes_the_place_of_the_last(
-    town: Town, clock: ManualClock, owner: Any
+    api: ApiHarness, clock: ManualClock, owner: Any
 ) -> None:
-    run = await running(town, clock)
-    await artifacts.keep(town.database, given(run, data=b"x" * PART * 2))
-    await artifacts.keep(town.database, given(run, data=b"second"))
-    assert (await town.ask("GET", f"/runs/{run.run_id}/artifacts/report.csv")).content == b"second"
+    run = await running(api, clock)
+    await artifacts.keep(api.database, given(run, data=b"x" * PART * 2))
+    await artifacts.keep(api.database, given(run, data=b"second"))
+    assert (await api.request("GET", f"/runs/{run.run_id}/artifacts/report.csv")).content == b"second"
     assert owner.execute("SELECT count(*) FROM foliot.artifact_chunks").fetchone() == (1,)
 
 
-async def test_an_empty_one_is_kept_too(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
-    await artifacts.keep(town.database, given(run, data=b""))
-    answer = await town.ask("GET", f"/runs/{run.run_id}/artifacts/report.csv")
+async def test_an_empty_one_is_kept_too(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
+    await artifacts.keep(api.database, given(run, data=b""))
+    answer = await api.request("GET", f"/runs/{run.run_id}/artifacts/report.csv")
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-async def test_only_who_holds_the_run_may_add_to_it(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
+async def test_only_who_holds_the_run_may_add_to_it(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
     for wrong in (run._replace(fence=run.fence - 1), run._replace(run_id=RunId(uuid4()))):
         with pytest.raises(LeaseLost):
-            await artifacts.keep(town.database, given(wrong))
-    await artifacts.keep(town.database, given(run))
+            await artifacts.keep(api.database, given(wrong))
+    await artifacts.keep(api.database, given(run))
 
 
 @pytest.mark.parametrize(
@@ -111,60 +113,62 @@ async def test_only_who_holds_the_run_may_add_to_it(town: Town, clock: ManualClo
     ],
 )
 async def test_names_types_and_sizes_are_bounded(
-    town: Town, clock: ManualClock, name: str, kind: str, size: int
+    api: ApiHarness, clock: ManualClock, name: str, kind: str, size: int
 ) -> None:
-    run = await running(town, clock)
+    run = await running(api, clock)
     with pytest.raises(Invalid):
-        await artifacts.keep(town.database, given(run, name, b"x" * size, kind), most_bytes=100)
+        await artifacts.keep(api.database, given(run, name, b"x" * size, kind), most_bytes=100)
 
 
-async def test_a_workspace_has_room_for_so_much(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
-    await artifacts.keep(town.database, given(run, "a", b"x" * 60), room=100)
+async def test_a_workspace_has_room_for_so_much(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
+    await artifacts.keep(api.database, given(run, "a", b"x" * 60), default_quota=100)
     with pytest.raises(QuotaExceeded):
-        await artifacts.keep(town.database, given(run, "b", b"x" * 60), room=100)
-    await artifacts.keep(town.database, given(run, "a", b"x" * 90), room=100)  # in its own place
-    answer = await town.ask(
+        await artifacts.keep(api.database, given(run, "b", b"x" * 60), default_quota=100)
+    await artifacts.keep(api.database, given(run, "a", b"x" * 90), default_quota=100)  # in its own place
+    answer = await api.request(
         "PATCH", "/workspaces/acme", who="system", json={"quotas": {"artifact_bytes": 1000}}
     )
     assert answer.status_code == 200, answer.text
-    await artifacts.keep(town.database, given(run, "b", b"x" * 60), room=100)
+    await artifacts.keep(api.database, given(run, "b", b"x" * 60), default_quota=100)
 
 
-async def test_artifacts_are_for_those_who_may_see_the_run(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
-    await artifacts.keep(town.database, given(run))
-    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+async def test_artifacts_are_for_those_who_may_see_the_run(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
+    await artifacts.keep(api.database, given(run))
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     for rest in ("", "/report.csv"):
         for who, role in (("globex", "admin"), ("acme", "agent")):
-            there = await town.ask("GET", f"/runs/{run.run_id}/artifacts{rest}", who=who, role=role)
-            nowhere = await town.ask("GET", f"/runs/{uuid4()}/artifacts{rest}", who=who, role=role)
+            there = await api.request("GET", f"/runs/{run.run_id}/artifacts{rest}", who=who, role=role)
+            nowhere = await api.request("GET", f"/runs/{uuid4()}/artifacts{rest}", who=who, role=role)
             assert there.status_code == 404
             assert there.json() | {"request_id": 0} == nowhere.json() | {"request_id": 0}
 
 
-async def test_artifacts_go_with_their_run(town: Town, clock: ManualClock, owner: Any) -> None:
-    run = await running(town, clock, retention={"keep": "1s", "keep_last": 1, "mode": "any"})
-    await artifacts.keep(town.database, given(run))
-    await end(town, run)
+async def test_artifacts_go_with_their_run(api: ApiHarness, clock: ManualClock, owner: Any) -> None:
+    run = await running(api, clock, retention={"keep": "1s", "keep_last": 1, "mode": "any"})
+    await artifacts.keep(api.database, given(run))
+    await end(api, run)
     owner.execute(
         "UPDATE foliot.scans SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
     )
     clock.advance(timedelta(days=2))
-    assert (await prune(town.database)).runs == 1
+    assert (await prune(api.database)).runs == 1
     for table in ("artifacts", "artifact_chunks"):
         assert owner.execute(f"SELECT count(*) FROM foliot.{table}").fetchone() == (0,)
 
 
-async def test_how_far_a_run_is_shows_while_it_runs(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
+async def test_how_far_a_run_is_shows_while_it_runs(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
     path = f"/runs/{run.run_id}"
-    assert (await town.ask("GET", path)).json()["progress"] is None
+    assert (await api.request("GET", path)).json()["progress"] is None
     said = Progress(3, 12, "invoices", clock.now())
-    await logs.tell(town.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said})
-    shown = (await town.ask("GET", path)).json()["progress"]
+    await logs.store_progress(
+        api.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said}
+    )
+    shown = (await api.request("GET", path)).json()["progress"]
     assert (shown["done"], shown["total"], shown["share"], shown["note"]) == (3, 12, 0.25, "invoices")
-    [listed] = (await town.ask("GET", "/runs")).json()["items"]
+    [listed] = (await api.request("GET", "/runs")).json()["items"]
     assert listed["progress"] == shown
-    await end(town, run)
-    assert (await town.ask("GET", path)).json()["progress"] is None
+    await end(api, run)
+    assert (await api.request("GET", path)).json()["progress"] is None

@@ -14,7 +14,7 @@ from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
 from foliot.web.openapi import describe_api
-from tests.web.conftest import Town, founded, job
+from tests.web.conftest import ApiHarness, job, open_api
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -51,14 +51,14 @@ LARGE: list[Any] = ["x" * 300_000, ["x"] * 100_000]
 
 
 @pytest.fixture(scope="module")
-async def town(server: Databases) -> AsyncIterator[Town]:
+async def api(server: Databases) -> AsyncIterator[ApiHarness]:
     with server.fresh() as url:
         async with (
             Database(pool_url(url), clock=ManualClock()) as database,
-            founded(database, stopping=True) as made,
+            open_api(database, stopping=True) as made,
         ):
             worker = frozenset({"worker"})
-            made.keys["acme", "worker"] = await made.enrol("acme", MemberRole.VIEWER, scopes=worker)
+            made.keys["acme", "worker"] = await made.create_key("acme", MemberRole.VIEWER, scopes=worker)
             yield made
 
 
@@ -69,22 +69,22 @@ def with_body(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]
                 yield method.upper(), path, operation
 
 
-async def found_at(town: Town, path: str) -> str:
+async def found_at(api: ApiHarness, path: str) -> str:
     """The path, with a job of this workspace where it asks for one; other ids are nobody's."""
-    made = await town.make(schedule={"kind": "manual"})
+    made = await api.make(schedule={"kind": "manual"})
     other = "0192f0c1-2b3a-7c4d-8e5f-60718293a4b5"
     return re.sub(r"{(\w+)}", lambda found: made["id"] if found[1] == "job_id" else other, path)
 
 
-async def sent(town: Town, method: str, at: str, **more: Any) -> Any:
+async def sent(api: ApiHarness, method: str, at: str, **more: Any) -> Any:
     is_workers = at.startswith("/api/v1/worker/")
     mine = (
-        {"Authorization": f"Bearer {town.keys['acme', 'worker']}"}
+        {"Authorization": f"Bearer {api.keys['acme', 'worker']}"}
         if is_workers
-        else {"Authorization": f"Bearer {town.system}", "Foliot-Workspace": "acme"}
+        else {"Authorization": f"Bearer {api.system}", "Foliot-Workspace": "acme"}
     )
     headers = {**mine, **more.pop("headers", {})}
-    return await town.http.request(method, at, headers=headers, **more)
+    return await api.http.request(method, at, headers=headers, **more)
 
 
 def judged(answer: Any, case: Any) -> None:
@@ -95,24 +95,24 @@ def judged(answer: Any, case: Any) -> None:
         assert len(answer.content) < 100_000, (case, "the answer is as large as what was sent")
 
 
-async def test_no_route_takes_a_body_that_cannot_be_read(town: Town) -> None:
-    schema = describe_api(town.http._transport.app)  # type: ignore[attr-defined]
+async def test_no_route_takes_a_body_that_cannot_be_read(api: ApiHarness) -> None:
+    schema = describe_api(api.http._transport.app)  # type: ignore[attr-defined]
     for method, path, _ in with_body(schema):
-        at = await found_at(town, path)
+        at = await found_at(api, path)
         for name, raw in RAW.items():
-            answer = await sent(town, method, at, content=raw, headers=JSON)
+            answer = await sent(api, method, at, content=raw, headers=JSON)
             judged(answer, (method, path, name))
             assert answer.status_code >= 400, (method, path, name)
-        form = await sent(town, method, at, content=b"a=b", headers={"Content-Type": "text/plain"})
+        form = await sent(api, method, at, content=b"a=b", headers={"Content-Type": "text/plain"})
         assert form.status_code == 415, (method, path)
 
 
-async def test_no_field_of_any_body_breaks_the_server(town: Town) -> None:
+async def test_no_field_of_any_body_breaks_the_server(api: ApiHarness) -> None:
     """Each top-level field of each shape, and each part of a job and its schedule, with each odd value."""
-    schema = describe_api(town.http._transport.app)  # type: ignore[attr-defined]
+    schema = describe_api(api.http._transport.app)  # type: ignore[attr-defined]
     shapes = schema["components"]["schemas"]
     for method, path, operation in with_body(schema):
-        at = await found_at(town, path)
+        at = await found_at(api, path)
         shape = operation["requestBody"]["content"]["application/json"]["schema"]
         named = [
             each["$ref"].rpartition("/")[2]
@@ -128,11 +128,11 @@ async def test_no_field_of_any_body_breaks_the_server(town: Town) -> None:
                 ODD[place % 3 :: 3] if place else ODD + LARGE
             ):  # each value meets many fields, not all of them
                 body = json.dumps({**(whole if method != "PATCH" else {}), field: value})
-                answer = await sent(town, method, at, content=body, headers=JSON)
+                answer = await sent(api, method, at, content=body, headers=JSON)
                 judged(answer, (method, path, field, str(value)[:40]))
 
 
-async def test_no_part_of_a_schedule_breaks_the_server(town: Town) -> None:
+async def test_no_part_of_a_schedule_breaks_the_server(api: ApiHarness) -> None:
     kinds = {
         "cron": ("expr", "seconds", "day_match", "every_n_weeks", "anchor", "gap", "overlap_time", "spread", "timezone"),
         "interval": ("every", "anchor", "mode", "spread", "timezone"),
@@ -152,13 +152,13 @@ async def test_no_part_of_a_schedule_breaks_the_server(town: Town) -> None:
                 for after in ("2027-01-01T00:00:00Z", "8999-12-31T23:59:59Z"):
                     at = f"/api/v1/preview?n=100&after={after}"
                     judged(
-                        await sent(town, "POST", at, content=body, headers=JSON),
+                        await sent(api, "POST", at, content=body, headers=JSON),
                         (kind, field, str(value)[:40], after),
                     )
 
 
-async def test_no_parameter_breaks_the_server(town: Town) -> None:
-    schema = describe_api(town.http._transport.app)  # type: ignore[attr-defined]
+async def test_no_parameter_breaks_the_server(api: ApiHarness) -> None:
+    schema = describe_api(api.http._transport.app)  # type: ignore[attr-defined]
     texts = [
         "",
         "\x00",
@@ -176,7 +176,7 @@ async def test_no_parameter_breaks_the_server(town: Town) -> None:
     for path, item in schema["paths"].items():
         if "get" not in item:
             continue
-        at = await found_at(town, path)
+        at = await found_at(api, path)
         for parameter in item["get"].get("parameters", ()):
             for text in texts if parameter["in"] != "path" else ():
                 more: dict[str, Any] = {"params": {parameter["name"]: text}}
@@ -184,4 +184,4 @@ async def test_no_parameter_breaks_the_server(town: Town) -> None:
                     if not text.isascii() or "\x00" in text or len(text) > 8_000:
                         continue
                     more = {"headers": {parameter["name"]: text}}
-                judged(await sent(town, "GET", at, **more), (path, parameter["name"], text[:40]))
+                judged(await sent(api, "GET", at, **more), (path, parameter["name"], text[:40]))

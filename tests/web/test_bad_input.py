@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import Town, job, problems
+from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -47,15 +47,15 @@ def deep(levels: int) -> bytes:
     ],
 )
 async def test_a_body_that_cannot_be_read_is_refused_with_the_reason(
-    quiet_town: Town, body: bytes, status: int, said: str
+    shared_api: ApiHarness, body: bytes, status: int, said: str
 ) -> None:
-    answer = await quiet_town.ask("POST", "/jobs", content=body, headers=JSON)
+    answer = await shared_api.request("POST", "/jobs", content=body, headers=JSON)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert said in answer.json()["detail"]
 
 
-async def test_a_body_without_its_length_is_cut_off_at_the_bound(quiet_town: Town) -> None:
+async def test_a_body_without_its_length_is_cut_off_at_the_bound(shared_api: ApiHarness) -> None:
     sent = 0
 
     async def endless() -> Any:
@@ -64,20 +64,22 @@ async def test_a_body_without_its_length_is_cut_off_at_the_bound(quiet_town: Tow
             sent += 65_536
             yield b" " * 65_536
 
-    answer = await quiet_town.ask("POST", "/jobs", content=endless(), headers=JSON)
+    answer = await shared_api.request("POST", "/jobs", content=endless(), headers=JSON)
     assert answer.status_code == 413
     assert sent < 2 << 20
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/xml"])
-async def test_another_type_than_json_is_refused_with_a_hint(quiet_town: Town, kind: str) -> None:
-    answer = await quiet_town.ask("POST", "/jobs", content=json.dumps(job()), headers={"Content-Type": kind})
+async def test_another_type_than_json_is_refused_with_a_hint(shared_api: ApiHarness, kind: str) -> None:
+    answer = await shared_api.request(
+        "POST", "/jobs", content=json.dumps(job()), headers={"Content-Type": kind}
+    )
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
     assert "--json" in answer.json()["errors"][0]["hint"]
 
 
-async def test_brackets_inside_text_are_not_depth(town: Town) -> None:
-    assert (await town.make(payload={"text": '[{\\"' * 200}))["payload"] == {"text": '[{\\"' * 200}
+async def test_brackets_inside_text_are_not_depth(api: ApiHarness) -> None:
+    assert (await api.make(payload={"text": '[{\\"' * 200}))["payload"] == {"text": '[{\\"' * 200}
 
 
 @pytest.mark.parametrize(
@@ -142,15 +144,15 @@ async def test_brackets_inside_text_are_not_depth(town: Town) -> None:
     ],
 )
 async def test_a_field_that_cannot_be_is_named(
-    quiet_town: Town, fields: dict[str, Any], wrong: set[str]
+    shared_api: ApiHarness, fields: dict[str, Any], wrong: set[str]
 ) -> None:
-    answer = await quiet_town.ask("POST", "/jobs", json=job(**fields))
+    answer = await shared_api.request("POST", "/jobs", json=job(**fields))
     assert (answer.status_code, set(problems(answer))) == (422, wrong), answer.text
-    assert (await quiet_town.ask("GET", "/jobs")).json()["items"] == []
+    assert (await shared_api.request("GET", "/jobs")).json()["items"] == []
 
 
-async def test_all_that_is_wrong_with_the_shape_is_told_at_once(quiet_town: Town) -> None:
-    answer = await quiet_town.ask(
+async def test_all_that_is_wrong_with_the_shape_is_told_at_once(shared_api: ApiHarness) -> None:
+    answer = await shared_api.request(
         "POST",
         "/jobs",
         json={"type": 7, "schedule": {"kind": "interval"}, "overlap": "skp", "retry": {"maxx": 1}},
@@ -163,8 +165,8 @@ async def test_all_that_is_wrong_with_the_shape_is_told_at_once(quiet_town: Town
     assert told["/retry/maxx"]["hint"] == 'Did you mean "max"?'
 
 
-async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(quiet_town: Town) -> None:
-    answer = await quiet_town.ask(
+async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(shared_api: ApiHarness) -> None:
+    answer = await shared_api.request(
         "POST",
         "/jobs",
         json=job(
@@ -192,9 +194,9 @@ async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(quiet_town: To
     ],
 )
 async def test_what_a_client_may_not_set_is_refused_as_unknown(
-    quiet_town: Town, unknown: str, hint: str | None
+    shared_api: ApiHarness, unknown: str, hint: str | None
 ) -> None:
-    answer = await quiet_town.ask("POST", "/jobs", json=job(**{unknown: "x"}))
+    answer = await shared_api.request("POST", "/jobs", json=job(**{unknown: "x"}))
     (told,) = answer.json()["errors"]
     assert (answer.status_code, told["pointer"]) == (422, f"/{unknown}")
     assert told["message"] == f'There is no field "{unknown}" here.'
@@ -202,9 +204,9 @@ async def test_what_a_client_may_not_set_is_refused_as_unknown(
         assert told["hint"] == hint
 
 
-async def test_odd_but_sound_text_is_kept_as_it_is(town: Town) -> None:
+async def test_odd_but_sound_text_is_kept_as_it_is(api: ApiHarness) -> None:
     odd = "\u202e<script>{}\\'; DROP TABLE jobs; -- \U0001f600 \x7f\x1b[31m %s %(name)s"
-    made = await town.make(name=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"])
+    made = await api.make(name=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"])
     assert made["name"] == odd
     assert made["payload"] == {odd: [odd, 0.1, 10**900]}
 
@@ -218,14 +220,14 @@ async def test_odd_but_sound_text_is_kept_as_it_is(town: Town) -> None:
     ],
 )
 async def test_a_dry_run_of_what_cannot_be_tried_so_does_nothing(
-    town: Town, method: str, path: str, body: dict[str, Any]
+    api: ApiHarness, method: str, path: str, body: dict[str, Any]
 ) -> None:
-    answer = await town.ask(method, path, params={"dry_run": "true"}, json=body, role="admin")
+    answer = await api.request(method, path, params={"dry_run": "true"}, json=body, role="admin")
     assert problems(answer) == {"/dry_run": 'There is no parameter "dry_run" here.'}
     assert "Nothing was done." in answer.json()["errors"][0]["hint"]
 
 
-async def test_unknown_parameters_are_refused_with_what_was_meant(town: Town) -> None:
-    answer = await town.ask("GET", "/jobs", params={"stauts": "failed", "nonsense": "1"})
+async def test_unknown_parameters_are_refused_with_what_was_meant(api: ApiHarness) -> None:
+    answer = await api.request("GET", "/jobs", params={"stauts": "failed", "nonsense": "1"})
     assert set(problems(answer)) == {"/stauts", "/nonsense"}
     assert answer.json()["errors"][0]["hint"] == 'Did you mean "status"?'

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from tests.web.conftest import Town, job, problems
+from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
 NIGHTS = {"kind": "weekly", "start": "22:00", "end": "06:00", "days": ["sat", "sun"]}
@@ -21,8 +21,8 @@ def calendar(**fields: Any) -> dict[str, Any]:
     return {"name": "nights", "kind": "blackout", "rules": [NIGHTS], **fields}
 
 
-async def made(town: Town, **fields: Any) -> dict[str, Any]:
-    answer = await town.ask("POST", "/calendars", json=calendar(**fields))
+async def made(api: ApiHarness, **fields: Any) -> dict[str, Any]:
+    answer = await api.request("POST", "/calendars", json=calendar(**fields))
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
     assert answer.headers["location"] == f"/api/v1/calendars/{found['id']}"
@@ -30,72 +30,74 @@ async def made(town: Town, **fields: Any) -> dict[str, Any]:
     return found
 
 
-async def test_a_calendar_is_answered_as_it_was_written(town: Town) -> None:
+async def test_a_calendar_is_answered_as_it_was_written(api: ApiHarness) -> None:
     written = calendar(rules=[NIGHTS, JANUARY, BACKUPS], timezone="Europe/Paris", otherwise="defer")
-    found = await made(town, **written)
+    found = await made(api, **written)
     assert {name: found[name] for name in written} == written
     assert (found["job_count"], found["revision"]) == (0, 1)
-    assert (await town.ask("GET", f"/calendars/{found['id']}", role="viewer")).json() == found
+    assert (await api.request("GET", f"/calendars/{found['id']}", role="viewer")).json() == found
 
 
-async def test_calendars_are_listed_by_name_a_page_at_a_time(town: Town) -> None:
+async def test_calendars_are_listed_by_name_a_page_at_a_time(api: ApiHarness) -> None:
     for name in ("c", "a", "b"):
-        await made(town, name=name)
-    first = (await town.ask("GET", "/calendars", params={"limit": 2})).json()
+        await made(api, name=name)
+    first = (await api.request("GET", "/calendars", params={"limit": 2})).json()
     assert [each["name"] for each in first["items"]] == ["a", "b"]
-    rest = (await town.ask("GET", "/calendars", params={"cursor": first["next_cursor"]})).json()
+    rest = (await api.request("GET", "/calendars", params={"cursor": first["next_cursor"]})).json()
     assert ([each["name"] for each in rest["items"]], rest["next_cursor"]) == (["c"], None)
     for cursor in ("!", urlsafe_b64encode(bytes(17)).decode()):
-        assert (await town.ask("GET", "/calendars", params={"cursor": cursor})).status_code == 422
+        assert (await api.request("GET", "/calendars", params={"cursor": cursor})).status_code == 422
 
 
-async def test_a_change_moves_the_jobs_that_use_it_at_once(town: Town) -> None:
-    january = await made(town, rules=[JANUARY], otherwise="defer")
-    job = await town.make(
+async def test_a_change_moves_the_jobs_that_use_it_at_once(api: ApiHarness) -> None:
+    january = await made(api, rules=[JANUARY], otherwise="defer")
+    job = await api.make(
         schedule={"kind": "cron", "expr": "0 12 * * *", "timezone": "UTC"}, calendars=[january["id"]]
     )
     path = f"/calendars/{january['id']}"
-    users = (await town.ask("GET", f"{path}/jobs")).json()
+    users = (await api.request("GET", f"{path}/jobs")).json()
     assert users == {"items": [{"id": job["id"], "name": "beat"}], "next_cursor": None}
-    town.hints.clear()
+    api.hints.clear()
     always = {"kind": "absolute", "start": "2020-01-01T00:00:00Z", "end": "2030-01-01T06:00:00Z"}
-    answer = await town.ask("PATCH", path, json={"rules": [always]})
+    answer = await api.request("PATCH", path, json={"rules": [always]})
     assert (answer.status_code, answer.json()["name"], answer.headers["etag"]) == (200, "nights", '"2"')
-    moved = (await town.ask("GET", f"/jobs/{job['id']}")).json()
+    moved = (await api.request("GET", f"/jobs/{job['id']}")).json()
     assert moved["next_run_at"] == "2030-01-01T06:00:00Z"
-    assert town.hints == ["timers"]
-    replaced = await town.ask("PUT", path, json=calendar(name="days"))
+    assert api.hints == ["timers"]
+    replaced = await api.request("PUT", path, json=calendar(name="days"))
     assert (replaced.json()["name"], replaced.json()["otherwise"]) == ("days", "skip")
-    back = (await town.ask("GET", f"/jobs/{job['id']}")).json()
+    back = (await api.request("GET", f"/jobs/{job['id']}")).json()
     assert back["next_run_at"] == "2027-01-16T12:00:00Z"
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-async def test_one_that_was_changed_since_it_was_read_is_left_alone(town: Town, method: str) -> None:
-    found = await made(town)
+async def test_one_that_was_changed_since_it_was_read_is_left_alone(api: ApiHarness, method: str) -> None:
+    found = await made(api)
     path = f"/calendars/{found['id']}"
-    assert (await town.ask("PATCH", path, json={"name": "evenings"})).status_code == 200
+    assert (await api.request("PATCH", path, json={"name": "evenings"})).status_code == 200
     more: dict[str, Any] = {} if method == "DELETE" else {"json": calendar()}
-    stale = await town.ask(method, path, headers={"If-Match": '"1"'}, **more)
+    stale = await api.request(method, path, headers={"If-Match": '"1"'}, **more)
     assert (stale.status_code, stale.json()["code"]) == (412, "stale_revision")
-    assert (await town.ask("GET", path)).json()["name"] == "evenings"
-    fine = await town.ask(method, path, headers={"If-Match": '"2"'}, **more)
+    assert (await api.request("GET", path)).json()["name"] == "evenings"
+    fine = await api.request(method, path, headers={"If-Match": '"2"'}, **more)
     assert fine.is_success, fine.text
 
 
-async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(town: Town) -> None:
-    used = await made(town)
-    job = await town.make(name="nightly report", calendars=[used["id"]])
-    refused = await town.ask("DELETE", f"/calendars/{used['id']}")
+async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(api: ApiHarness) -> None:
+    used = await made(api)
+    job = await api.make(name="nightly report", calendars=[used["id"]])
+    refused = await api.request("DELETE", f"/calendars/{used['id']}")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     assert '"nightly report"' in refused.json()["detail"]
     assert "force=true" in refused.json()["errors"][0]["hint"]
-    assert (await town.ask("DELETE", f"/calendars/{used['id']}", params={"force": True})).status_code == 204
-    assert (await town.ask("GET", f"/jobs/{job['id']}")).json()["calendars"] == []
-    assert (await town.ask("DELETE", f"/calendars/{used['id']}")).status_code == 404
+    assert (
+        await api.request("DELETE", f"/calendars/{used['id']}", params={"force": True})
+    ).status_code == 204
+    assert (await api.request("GET", f"/jobs/{job['id']}")).json()["calendars"] == []
+    assert (await api.request("DELETE", f"/calendars/{used['id']}")).status_code == 404
 
 
-async def test_what_is_wrong_is_told_where_it_stands(town: Town) -> None:
+async def test_what_is_wrong_is_told_where_it_stands(api: ApiHarness) -> None:
     for change, pointer in (
         ({"rules": []}, "/rules"),
         ({"rules": [{"kind": "monthly"}]}, "/rules/0"),
@@ -106,37 +108,37 @@ async def test_what_is_wrong_is_told_where_it_stands(town: Town) -> None:
         ({"name": " "}, "/name"),
         ({"colour": "red"}, "/colour"),
     ):
-        answer = await town.ask("POST", "/calendars", json=calendar(**change))
+        answer = await api.request("POST", "/calendars", json=calendar(**change))
         assert answer.status_code == 422, (change, answer.text)
         assert pointer in problems(answer), (change, answer.text)
-    await made(town)
-    taken = await town.ask("POST", "/calendars", json=calendar())
+    await made(api)
+    taken = await api.request("POST", "/calendars", json=calendar())
     assert (taken.status_code, taken.json()["code"]) == (409, "conflict")
-    found = await made(town, name="other")
+    found = await made(api, name="other")
     patches: tuple[dict[str, Any], ...] = ({"rules": []}, {"name": None}, {"rules": None})
     for patch in patches:
-        assert (await town.ask("PATCH", f"/calendars/{found['id']}", json=patch)).status_code == 422, patch
+        assert (await api.request("PATCH", f"/calendars/{found['id']}", json=patch)).status_code == 422, patch
 
 
-async def test_another_workspace_knows_nothing_of_them(town: Town) -> None:
-    mine = await made(town)
-    assert (await town.ask("GET", "/calendars", who="globex")).json()["items"] == []
+async def test_another_workspace_knows_nothing_of_them(api: ApiHarness) -> None:
+    mine = await made(api)
+    assert (await api.request("GET", "/calendars", who="globex")).json()["items"] == []
     for method, path in (("GET", ""), ("GET", "/jobs"), ("DELETE", "")):
-        there = await town.ask(method, f"/calendars/{mine['id']}{path}", who="globex")
-        nowhere = await town.ask(method, f"/calendars/{uuid4()}{path}", who="globex")
-        malformed = await town.ask(method, f"/calendars/nonsense{path}", who="globex")
+        there = await api.request(method, f"/calendars/{mine['id']}{path}", who="globex")
+        nowhere = await api.request(method, f"/calendars/{uuid4()}{path}", who="globex")
+        malformed = await api.request(method, f"/calendars/nonsense{path}", who="globex")
         told = [answer.json() | {"request_id": None} for answer in (there, nowhere, malformed)]
         assert there.status_code == 404
         assert told[0] == told[1] == told[2]
 
 
-async def test_an_agent_reads_calendars_and_changes_none(town: Town) -> None:
-    shared = await made(town)
-    await town.make(name="of others", calendars=[shared["id"]])
-    key = await town.enrol("acme", MemberRole.ADMIN, kind=PrincipalKind.AGENT)
-    town.keys["acme", "agent"] = key
+async def test_an_agent_reads_calendars_and_changes_none(api: ApiHarness) -> None:
+    shared = await made(api)
+    await api.make(name="of others", calendars=[shared["id"]])
+    key = await api.create_key("acme", MemberRole.ADMIN, kind=PrincipalKind.AGENT)
+    api.keys["acme", "agent"] = key
     own = (
-        await town.ask(
+        await api.request(
             "POST",
             "/jobs",
             role="agent",
@@ -144,8 +146,8 @@ async def test_an_agent_reads_calendars_and_changes_none(town: Town) -> None:
         )
     ).json()
     path = f"/calendars/{shared['id']}"
-    assert (await town.ask("GET", path, role="agent")).json()["name"] == "nights"
-    users = (await town.ask("GET", f"{path}/jobs", role="agent")).json()["items"]
+    assert (await api.request("GET", path, role="agent")).json()["name"] == "nights"
+    users = (await api.request("GET", f"{path}/jobs", role="agent")).json()["items"]
     assert [each["id"] for each in users] == [own["id"]]
     for method, where, body in (
         ("POST", "/calendars", calendar(name="mine")),
@@ -153,14 +155,14 @@ async def test_an_agent_reads_calendars_and_changes_none(town: Town) -> None:
         ("PATCH", path, {"name": "mine"}),
         ("DELETE", path, None),
     ):
-        answer = await town.ask(method, where, role="agent", json=body)
+        answer = await api.request(method, where, role="agent", json=body)
         assert (answer.status_code, answer.json()["code"]) == (403, "denied"), (method, where)
 
 
-async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
-    found = await made(town)
-    await town.ask("PATCH", f"/calendars/{found['id']}", json={"name": "days"})
-    await town.ask("DELETE", f"/calendars/{found['id']}")
+async def test_what_was_done_is_in_the_audit(api: ApiHarness, owner: Any) -> None:
+    found = await made(api)
+    await api.request("PATCH", f"/calendars/{found['id']}", json={"name": "days"})
+    await api.request("DELETE", f"/calendars/{found['id']}")
     rows = owner.execute(
         "SELECT action FROM foliot.audit WHERE object_kind = 'calendar' AND object_id = %s ORDER BY at, ctid",
         [found["id"]],

@@ -18,66 +18,66 @@ from foliot.web.console import text
 from foliot.web.console.session import COOKIE, SignInLinks, safe_next
 from foliot.web.console.site import NOTICES
 from foliot.web.rate_limits import RateLimits
-from tests.web.conftest import Town, founded
+from tests.web.conftest import ApiHarness, open_api
 
 PAGES = ("", "jobs", "jobs/new", "runs", "agenda", "capacity", "freezes", "audit", "settings")
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 TEMPLATES = files("foliot.web.console") / "templates"
 
 
-async def signed_in(town: Town, role: str = "editor", who: str = "acme") -> dict[str, str]:
+async def signed_in(api: ApiHarness, role: str = "editor", who: str = "acme") -> dict[str, str]:
     """The cookie of a new session."""
-    key = town.system if who == "system" else town.keys[who, role]
-    answer = await town.http.post("/console/sign-in", data={"key": key})
+    key = api.system if who == "system" else api.keys[who, role]
+    answer = await api.http.post("/console/sign-in", data={"key": key})
     assert answer.status_code == 303, answer.text
     cookie = answer.cookies[COOKIE]
-    town.http.cookies.clear()
+    api.http.cookies.clear()
     return {"Cookie": f"{COOKIE}={cookie}"}
 
 
-async def csrf_of(town: Town, session: dict[str, str], path: str = "/console/settings") -> str:
-    page = await town.http.get(path, headers=session)
+async def csrf_of(api: ApiHarness, session: dict[str, str], path: str = "/console/settings") -> str:
+    page = await api.http.get(path, headers=session)
     found = re.search(r'name="csrf" value="([0-9a-f]{64})"', page.text)
     assert found is not None
     return found[1]
 
 
-async def post(town: Town, path: str, session: dict[str, str], **fields: str) -> httpx.Response:
-    csrf = await csrf_of(town, session)
-    return await town.http.post(path, data={"csrf": csrf, **fields}, headers=session)
+async def post(api: ApiHarness, path: str, session: dict[str, str], **fields: str) -> httpx.Response:
+    csrf = await csrf_of(api, session)
+    return await api.http.post(path, data={"csrf": csrf, **fields}, headers=session)
 
 
-async def test_a_session_is_a_key_of_its_own_that_sign_out_revokes(town: Town) -> None:
-    answer = await town.http.post("/console/sign-in", data={"key": town.keys["acme", "editor"]})
+async def test_a_session_is_a_key_of_its_own_that_sign_out_revokes(api: ApiHarness) -> None:
+    answer = await api.http.post("/console/sign-in", data={"key": api.keys["acme", "editor"]})
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
     assert "Path=/console" in cookie
     made = answer.cookies[COOKIE]
-    assert made != town.keys["acme", "editor"]
+    assert made != api.keys["acme", "editor"]
     bearer = {"Authorization": f"Bearer {made}"}
-    me = (await town.http.get("/api/v1/me", headers=bearer)).json()
+    me = (await api.http.get("/api/v1/me", headers=bearer)).json()
     assert me["role"] == "editor"
     assert me["key"]["expires_at"] is not None
-    town.http.cookies.clear()
+    api.http.cookies.clear()
     session = {"Cookie": f"{COOKIE}={made}"}
-    await post(town, "/console/sign-out", session)
-    assert (await town.http.get("/api/v1/me", headers=bearer)).status_code == 401
-    again = await town.http.get("/console/", headers=session)
+    await post(api, "/console/sign-out", session)
+    assert (await api.http.get("/api/v1/me", headers=bearer)).status_code == 401
+    again = await api.http.get("/console/", headers=session)
     assert again.status_code == 303
     assert again.headers["location"].startswith("/console/sign-in")
 
 
-async def test_a_wrong_key_gets_the_form_again_with_the_reason(town: Town) -> None:
-    answer = await town.http.post("/console/sign-in", data={"key": "fol_wrong"})
+async def test_a_wrong_key_gets_the_form_again_with_the_reason(api: ApiHarness) -> None:
+    answer = await api.http.post("/console/sign-in", data={"key": "fol_wrong"})
     assert answer.status_code == 401
     assert "not valid" in answer.text
     assert COOKIE not in answer.cookies
 
 
-async def test_the_key_of_a_worker_opens_no_session(town: Town) -> None:
-    key = await town.enrol("acme", MemberRole.OPERATOR, scopes=frozenset({"worker"}))
-    answer = await town.http.post("/console/sign-in", data={"key": key})
+async def test_the_key_of_a_worker_opens_no_session(api: ApiHarness) -> None:
+    key = await api.create_key("acme", MemberRole.OPERATOR, scopes=frozenset({"worker"}))
+    answer = await api.http.post("/console/sign-in", data={"key": key})
     assert answer.status_code == 403
     assert COOKIE not in answer.cookies
 
@@ -100,8 +100,10 @@ def test_sign_in_leads_only_to_pages_of_the_console(target: str | None) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-async def test_without_a_session_every_page_leads_to_the_sign_in_form(quiet_town: Town, page: str) -> None:
-    answer = await quiet_town.http.get(f"/console/{page}")
+async def test_without_a_session_every_page_leads_to_the_sign_in_form(
+    shared_api: ApiHarness, page: str
+) -> None:
+    answer = await shared_api.http.get(f"/console/{page}")
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/console/sign-in")
 
@@ -109,13 +111,13 @@ async def test_without_a_session_every_page_leads_to_the_sign_in_form(quiet_town
 @pytest.mark.parametrize("language", ["en", "es"])
 @pytest.mark.parametrize("role", ["viewer", "admin"])
 async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
-    town: Town, language: str, role: str
+    api: ApiHarness, language: str, role: str
 ) -> None:
-    await town.make(name="nightly", tags=["billing"])
-    session = await signed_in(town, role)
+    await api.make(name="nightly", tags=["billing"])
+    session = await signed_in(api, role)
     session["Cookie"] += f"; foliot_language={language}"
     for page in PAGES:
-        answer = await town.http.get(f"/console/{page}", headers=session)
+        answer = await api.http.get(f"/console/{page}", headers=session)
         if (role, page) == ("viewer", "audit"):
             assert answer.status_code == 403
             assert 'href="/console/audit"' not in answer.text
@@ -128,55 +130,55 @@ async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
         assert len(answer.content) < 150_000
 
 
-async def test_a_form_without_its_token_or_from_another_site_changes_nothing(town: Town) -> None:
-    made = await town.make(name="stays")
-    session = await signed_in(town, "operator")
+async def test_a_form_without_its_token_or_from_another_site_changes_nothing(api: ApiHarness) -> None:
+    made = await api.make(name="stays")
+    session = await signed_in(api, "operator")
     path = f"/console/jobs/{made['id']}/pause"
-    without = await town.http.post(path, data={"reason": "x"}, headers=session)
-    csrf = await csrf_of(town, session, f"/console/jobs/{made['id']}")
-    foreign = await town.http.post(
+    without = await api.http.post(path, data={"reason": "x"}, headers=session)
+    csrf = await csrf_of(api, session, f"/console/jobs/{made['id']}")
+    foreign = await api.http.post(
         path, data={"csrf": csrf, "reason": "x"}, headers={**session, "Sec-Fetch-Site": "cross-site"}
     )
-    other = await town.http.post(
+    other = await api.http.post(
         path, data={"csrf": csrf, "reason": "x"}, headers={**session, "Origin": "https://evil.test"}
     )
     assert [each.status_code for each in (without, foreign, other)] == [403, 403, 403]
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
-    right = await town.http.post(path, data={"csrf": csrf, "reason": "lunch"}, headers=session)
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
+    right = await api.http.post(path, data={"csrf": csrf, "reason": "lunch"}, headers=session)
     assert right.status_code == 303
-    paused = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    paused = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert (paused["status"], paused["status_reason"]) == ("paused", "lunch")
 
 
-async def test_a_viewer_sees_no_control_that_the_server_would_refuse(town: Town) -> None:
-    made = await town.make(name="nightly")
-    page = await town.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(town, "viewer"))
+async def test_a_viewer_sees_no_control_that_the_server_would_refuse(api: ApiHarness) -> None:
+    made = await api.make(name="nightly")
+    page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api, "viewer"))
     assert f"/console/jobs/{made['id']}/edit" not in page.text
     assert 'popovertarget="run-now"' not in page.text
-    session = await signed_in(town, "viewer")
-    refused = await post(town, f"/console/jobs/{made['id']}/pause", session, reason="x")
+    session = await signed_in(api, "viewer")
+    refused = await post(api, f"/console/jobs/{made['id']}/pause", session, reason="x")
     assert refused.status_code == 403
     assert "viewer" in refused.text
 
 
-async def test_a_job_of_another_workspace_is_not_found(town: Town) -> None:
-    made = await town.make(who="globex", name="theirs")
-    answer = await town.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(town))
+async def test_a_job_of_another_workspace_is_not_found(api: ApiHarness) -> None:
+    made = await api.make(who="globex", name="theirs")
+    answer = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
     assert answer.status_code == 404
     assert "theirs" not in answer.text
 
 
-async def test_markup_in_user_fields_stays_text_on_every_page(town: Town) -> None:
-    made = await town.make(
+async def test_markup_in_user_fields_stays_text_on_every_page(api: ApiHarness) -> None:
+    made = await api.make(
         name=HOSTILE[:190],
         description=HOSTILE,
         tags=["a<b>c"],
         payload={"x": HOSTILE},
         config={"url": "https://example.test", "headers": {"x": "<b>"}},
     )
-    run = (await town.ask("POST", f"/jobs/{made['id']}/run", json={"input": {"note": HOSTILE}})).json()
-    await town.ask("POST", f"/jobs/{made['id']}/pause", json={"reason": HOSTILE})
-    session = await signed_in(town, "admin")
+    run = (await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {"note": HOSTILE}})).json()
+    await api.request("POST", f"/jobs/{made['id']}/pause", json={"reason": HOSTILE})
+    session = await signed_in(api, "admin")
     pages = (
         *PAGES,
         f"jobs/{made['id']}",
@@ -186,7 +188,7 @@ async def test_markup_in_user_fields_stays_text_on_every_page(town: Town) -> Non
         f"jobs?q={HOSTILE}",
     )
     for page in pages:
-        answer = await town.http.get(f"/console/{page}", headers=session)
+        answer = await api.http.get(f"/console/{page}", headers=session)
         if "json" in answer.headers["content-type"]:
             continue
         assert "<script>alert" not in answer.text, page
@@ -194,9 +196,9 @@ async def test_markup_in_user_fields_stays_text_on_every_page(town: Town) -> Non
         assert "{{7*7}}" in answer.text or "7*7" not in answer.text, page
 
 
-async def test_the_editor_creates_a_job_from_words_and_changes_it(town: Town) -> None:
-    session = await signed_in(town)
-    part = await town.http.get(
+async def test_the_editor_creates_a_job_from_words_and_changes_it(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    part = await api.http.get(
         "/console/jobs/preview?kind=words&when=every+weekday+at+9am&timezone=Europe/Paris", headers=session
     )
     assert "Every weekday at 09:00, Europe/Paris" in part.text
@@ -208,24 +210,24 @@ async def test_the_editor_creates_a_job_from_words_and_changes_it(town: Town) ->
         "type": "http",
         "url": "https://example.test",
     }
-    created = await post(town, "/console/jobs/save", session, **fields)
+    created = await post(api, "/console/jobs/save", session, **fields)
     assert created.status_code == 303, created.text
     job_id = created.headers["location"].rsplit("/", 1)[-1]
-    stored = (await town.ask("GET", f"/jobs/{job_id}")).json()
+    stored = (await api.request("GET", f"/jobs/{job_id}")).json()
     assert stored["schedule"]["expr"] == "0 9 * * 1-5"
-    page = await town.http.get(f"/console/jobs/{job_id}/edit", headers=session)
+    page = await api.http.get(f"/console/jobs/{job_id}/edit", headers=session)
     etag = _field(page.text, "etag")
     changed = await post(
-        town, f"/console/jobs/{job_id}/save", session, **fields | {"name": "report 2", "etag": etag}
+        api, f"/console/jobs/{job_id}/save", session, **fields | {"name": "report 2", "etag": etag}
     )
     assert changed.status_code == 303, changed.text
-    assert (await town.ask("GET", f"/jobs/{job_id}")).json()["name"] == "report 2"
+    assert (await api.request("GET", f"/jobs/{job_id}")).json()["name"] == "report 2"
     stale = await post(
-        town, f"/console/jobs/{job_id}/save", session, **fields | {"name": "report 3", "etag": etag}
+        api, f"/console/jobs/{job_id}/save", session, **fields | {"name": "report 3", "etag": etag}
     )
     assert stale.status_code == 412
     assert "report 3" in stale.text  # what the person typed is still there
-    assert (await town.ask("GET", f"/jobs/{job_id}")).json()["name"] == "report 2"
+    assert (await api.request("GET", f"/jobs/{job_id}")).json()["name"] == "report 2"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ async def test_the_editor_creates_a_job_from_words_and_changes_it(town: Town) ->
     ],
 )
 async def test_what_the_editor_cannot_save_comes_back_with_the_reason(
-    town: Town, fields: dict[str, str], sentence: str
+    api: ApiHarness, fields: dict[str, str], sentence: str
 ) -> None:
     whole = {
         "name": "draft",
@@ -249,40 +251,40 @@ async def test_what_the_editor_cannot_save_comes_back_with_the_reason(
         "url": "https://example.test",
         **fields,
     }
-    answer = await post(town, "/console/jobs/save", await signed_in(town), **whole)
+    answer = await post(api, "/console/jobs/save", await signed_in(api), **whole)
     assert answer.status_code in (400, 422)
     assert 'value="draft"' in answer.text
     assert sentence in answer.text
 
 
-async def test_a_new_key_is_shown_once(town: Town) -> None:
-    session = await signed_in(town, "admin")
-    answer = await post(town, "/console/settings/keys", session, name="robot")
+async def test_a_new_key_is_shown_once(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+    answer = await post(api, "/console/settings/keys", session, name="robot")
     assert re.search(r"fol_\w{8}_\w{20,}", answer.text)
-    again = await town.http.get("/console/settings", headers=session)
+    again = await api.http.get("/console/settings", headers=session)
     assert "robot" in again.text
     assert not re.search(r"fol_\w{8}_\w{20,}", again.text)
 
 
-async def test_a_freeze_is_previewed_then_made_and_lifted(town: Town) -> None:
-    await town.make(name="nightly")
-    session = await signed_in(town, "operator")
-    preview = await town.http.get("/console/freezes?reason=upgrade&after=latest", headers=session)
+async def test_a_freeze_is_previewed_then_made_and_lifted(api: ApiHarness) -> None:
+    await api.make(name="nightly")
+    session = await signed_in(api, "operator")
+    preview = await api.http.get("/console/freezes?reason=upgrade&after=latest", headers=session)
     assert "planned times of 1 jobs" in preview.text
-    await post(town, "/console/freezes/create", session, reason="upgrade", after="latest")
-    page = await town.http.get("/console/", headers=session)
+    await post(api, "/console/freezes/create", session, reason="upgrade", after="latest")
+    page = await api.http.get("/console/", headers=session)
     assert "Freeze in force" in page.text
-    found = (await town.ask("GET", "/freezes")).json()["items"][0]
-    await post(town, f"/console/freezes/{found['id']}/lift", session)
-    assert isinstance(town.database.clock, ManualClock)
-    town.database.clock.advance(timedelta(seconds=1))
-    assert "Freeze in force" not in (await town.http.get("/console/", headers=session)).text
+    found = (await api.request("GET", "/freezes")).json()["items"][0]
+    await post(api, f"/console/freezes/{found['id']}/lift", session)
+    assert isinstance(api.database.clock, ManualClock)
+    api.database.clock.advance(timedelta(seconds=1))
+    assert "Freeze in force" not in (await api.http.get("/console/", headers=session)).text
 
 
-async def test_internal_calls_ignore_headers_of_the_browser(town: Town) -> None:
+async def test_internal_calls_ignore_headers_of_the_browser(api: ApiHarness) -> None:
     """A cookie cannot be made to act for another workspace by a header that only system keys may send."""
-    session = await signed_in(town)
-    answer = await town.http.get(
+    session = await signed_in(api)
+    answer = await api.http.get(
         "/console/jobs", headers={**session, "Foliot-Workspace": "globex", "Authorization": "Bearer x"}
     )
     assert answer.status_code == 200
@@ -309,23 +311,23 @@ def test_every_message_of_the_templates_has_a_spanish_text() -> None:
 
 
 @pytest.mark.parametrize("cookie", ["{x:>9000000}|x=a", "{x.y}|x=a", "Pay at evil.test", "job-saved|x"])
-async def test_a_notice_shows_no_text_from_the_cookie(quiet_town: Town, cookie: str) -> None:
+async def test_a_notice_shows_no_text_from_the_cookie(shared_api: ApiHarness, cookie: str) -> None:
     """A cookie names a sentence of the console. A format in it would cost memory before anybody signs in."""
-    answer = await quiet_town.http.get("/console/sign-in", headers={"Cookie": f'foliot_flash="{cookie}"'})
+    answer = await shared_api.http.get("/console/sign-in", headers={"Cookie": f'foliot_flash="{cookie}"'})
     assert answer.status_code == 200
-    session = await signed_in(quiet_town)
+    session = await signed_in(shared_api)
     session["Cookie"] += f'; foliot_flash="{cookie}"'
-    page = await quiet_town.http.get("/console/agenda", headers=session)
+    page = await shared_api.http.get("/console/agenda", headers=session)
     assert page.status_code == 200
     assert "banner flash" not in page.text
 
 
-async def test_a_notice_is_shown_after_a_form(town: Town) -> None:
-    made = await town.make(name="nightly")
-    session = await signed_in(town, "operator")
-    answer = await post(town, f"/console/jobs/{made['id']}/pause", session, reason="x")
+async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
+    made = await api.make(name="nightly")
+    session = await signed_in(api, "operator")
+    answer = await post(api, f"/console/jobs/{made['id']}/pause", session, reason="x")
     session["Cookie"] += f"; foliot_flash={answer.cookies['foliot_flash']}"
-    page = await town.http.get(answer.headers["location"], headers=session)
+    page = await api.http.get(answer.headers["location"], headers=session)
     assert "The job is paused." in page.text
     assert set(NOTICES.values()) <= set(text.catalogue("es"))
 
@@ -348,18 +350,18 @@ async def test_a_notice_is_shown_after_a_form(town: Town) -> None:
     ],
 )
 async def test_a_form_with_odd_values_is_refused_with_a_sentence(
-    town: Town, path: str, fields: dict[str, str]
+    api: ApiHarness, path: str, fields: dict[str, str]
 ) -> None:
-    made = await town.make(name="stays")
-    answer = await post(town, "/console/" + path.format(id=made["id"]), await signed_in(town), **fields)
+    made = await api.make(name="stays")
+    answer = await post(api, "/console/" + path.format(id=made["id"]), await signed_in(api), **fields)
     assert 400 <= answer.status_code < 500
     assert 'role="alert"' in answer.text
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["revision"] == made["revision"]
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["revision"] == made["revision"]
 
 
-async def test_odd_addresses_are_refused_and_reach_no_other_route(town: Town) -> None:
-    made = await town.make(name="nightly")
-    session = await signed_in(town)
+async def test_odd_addresses_are_refused_and_reach_no_other_route(api: ApiHarness) -> None:
+    made = await api.make(name="nightly")
+    session = await signed_in(api)
     odd = (
         f"jobs/new?copy={made['id']}/next",
         "jobs/new?copy=/",
@@ -370,120 +372,118 @@ async def test_odd_addresses_are_refused_and_reach_no_other_route(town: Town) ->
         "nothing",
     )
     for path in odd:
-        answer = await town.http.get(f"/console/{path}", headers=session)
+        answer = await api.http.get(f"/console/{path}", headers=session)
         assert answer.status_code == 404, path
     for hours in ("9" * 5_000, "999999", "²", "-1", "abc"):
-        answer = await town.http.get(f"/console/agenda?hours={hours}", headers=session)
+        answer = await api.http.get(f"/console/agenda?hours={hours}", headers=session)
         assert answer.status_code == 200, hours
 
 
-async def test_an_unknown_page_and_a_wrong_method_get_a_page_of_the_console(town: Town) -> None:
-    session = await signed_in(town)
-    unknown = await town.http.get("/console/nothing", headers=session)
+async def test_an_unknown_page_and_a_wrong_method_get_a_page_of_the_console(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    unknown = await api.http.get("/console/nothing", headers=session)
     assert "There is no such page." in unknown.text
     assert "frame-ancestors 'none'" in unknown.headers["content-security-policy"]
-    wrong = await town.http.put("/console/jobs", headers=session)
+    wrong = await api.http.put("/console/jobs", headers=session)
     assert wrong.status_code == 405
     assert set(wrong.headers["allow"].split(", ")) == {"GET", "HEAD"}
     assert 'role="alert"' in wrong.text
 
 
-async def test_redirects_never_name_the_host_of_the_request(town: Town) -> None:
-    session = await signed_in(town)
+async def test_redirects_never_name_the_host_of_the_request(api: ApiHarness) -> None:
+    session = await signed_in(api)
     for host in ("evil.test", "evil.test/x?", "["):
-        answer = await town.http.get("/console/jobs/", headers={**session, "Host": host})
+        answer = await api.http.get("/console/jobs/", headers={**session, "Host": host})
         assert answer.headers["location"] == "/console/jobs"
-        signed_out = await town.http.get("/console/jobs", headers={"Host": host})
+        signed_out = await api.http.get("/console/jobs", headers={"Host": host})
         assert signed_out.headers["location"] == "/console/sign-in?next=/console/jobs"
-    assert (await town.http.get("/console")).headers["location"] == "/console/"
+    assert (await api.http.get("/console")).headers["location"] == "/console/"
 
 
-async def test_sign_in_leads_back_to_the_whole_address(town: Town) -> None:
+async def test_sign_in_leads_back_to_the_whole_address(api: ApiHarness) -> None:
     """The query of the page stays whole, also with several parameters."""
-    answer = await town.http.get("/console/jobs?q=a%20b&sort=name%23x")
-    form = await town.http.get(answer.headers["location"])
+    answer = await api.http.get("/console/jobs?q=a%20b&sort=name%23x")
+    form = await api.http.get(answer.headers["location"])
     target = _field(form.text, "next").replace("&amp;", "&")
     assert target == "/console/jobs?q=a%20b&sort=name%23x"
-    entered = await town.http.post(
-        "/console/sign-in", data={"key": town.keys["acme", "viewer"], "next": target}
+    entered = await api.http.post(
+        "/console/sign-in", data={"key": api.keys["acme", "viewer"], "next": target}
     )
     assert entered.headers["location"] == target
 
 
-async def test_an_unreadable_origin_counts_as_another_site(quiet_town: Town) -> None:
-    key = quiet_town.keys["acme", "viewer"]
+async def test_an_unreadable_origin_counts_as_another_site(shared_api: ApiHarness) -> None:
+    key = shared_api.keys["acme", "viewer"]
     for origin in ("http://[", "null", "https://evil.test"):
-        answer = await quiet_town.http.post("/console/sign-in", data={"key": key}, headers={"Origin": origin})
+        answer = await shared_api.http.post("/console/sign-in", data={"key": key}, headers={"Origin": origin})
         assert answer.status_code == 403, origin
         assert COOKIE not in answer.cookies
 
 
 async def test_a_preview_of_the_sign_in_link_does_not_use_it_up(
-    quiet_town: Town, monkeypatch: pytest.MonkeyPatch
+    shared_api: ApiHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chat programs ask for a link with HEAD before the person opens it."""
     used: list[str] = []
 
     def redeem(_: SignInLinks, token: str) -> str:
         used.append(token)
-        return quiet_town.keys["acme", "viewer"]
+        return shared_api.keys["acme", "viewer"]
 
     monkeypatch.setattr(SignInLinks, "redeem", redeem)
-    assert (await quiet_town.http.head("/console/sign-in?link=abc")).status_code == 200
+    assert (await shared_api.http.head("/console/sign-in?link=abc")).status_code == 200
     assert used == []
-    assert (await quiet_town.http.get("/console/sign-in?link=abc")).status_code == 303
-    quiet_town.http.cookies.clear()
+    assert (await shared_api.http.get("/console/sign-in?link=abc")).status_code == 303
+    shared_api.http.cookies.clear()
 
 
-async def test_a_workspace_chosen_before_locks_nobody_out(town: Town) -> None:
+async def test_a_workspace_chosen_before_locks_nobody_out(api: ApiHarness) -> None:
     """The cookie of an earlier session names a workspace that is closed to this key, or gone."""
     stale = {"Cookie": "foliot_workspace=globex"}
-    entered = await town.http.post(
-        "/console/sign-in", data={"key": town.keys["acme", "viewer"]}, headers=stale
-    )
+    entered = await api.http.post("/console/sign-in", data={"key": api.keys["acme", "viewer"]}, headers=stale)
     assert entered.status_code == 303, entered.text
     assert any(
         "foliot_workspace=" in each and "Max-Age=0" in each for each in entered.headers.get_list("set-cookie")
     )
-    town.http.cookies.clear()
+    api.http.cookies.clear()
     for who, role, workspace in (("acme", "viewer", "globex"), ("system", "", "gone")):
-        session = await signed_in(town, role, who)
-        page = await town.http.get(
+        session = await signed_in(api, role, who)
+        page = await api.http.get(
             "/console/jobs", headers={"Cookie": f"{session['Cookie']}; foliot_workspace={workspace}"}
         )
         assert page.headers["location"] == "/console/"
         assert "Max-Age=0" in page.headers["set-cookie"]
-        town.http.cookies.clear()
+        api.http.cookies.clear()
 
 
-async def test_choices_keep_only_known_values(town: Town) -> None:
-    session = await signed_in(town)
+async def test_choices_keep_only_known_values(api: ApiHarness) -> None:
+    session = await signed_in(api)
     for name, value in (
         ("zone", "Mars/Olympus"),
         ("zone", "a\r\nb"),
         ("language", "xx"),
         ("workspace", "a;b"),
     ):
-        answer = await post(town, "/console/choose", session, **{name: value})
+        answer = await post(api, "/console/choose", session, **{name: value})
         assert answer.status_code == 303
         assert "set-cookie" not in answer.headers, value
     for name, value in (("zone", "Europe/Paris"), ("zone", "job"), ("language", "es"), ("workspace", "acme")):
-        answer = await post(town, "/console/choose", session, **{name: value})
+        answer = await post(api, "/console/choose", session, **{name: value})
         assert value in answer.headers["set-cookie"]
-        town.http.cookies.clear()
+        api.http.cookies.clear()
 
 
 async def test_an_outage_does_not_look_like_a_sign_out(database: Database) -> None:
     """The page says what is wrong. A sign-in form would suggest that the session has ended."""
     rates = RateLimits()
-    async with founded(database, rates=rates) as town:
-        session = await signed_in(town)
+    async with open_api(database, rates=rates) as api:
+        session = await signed_in(api)
 
         def refuse(_: object) -> None:
             raise Unavailable("The database is down.")
 
         rates.count = refuse  # type: ignore[method-assign, assignment]
-        answer = await town.http.get("/console/jobs", headers=session)
+        answer = await api.http.get("/console/jobs", headers=session)
         assert answer.status_code == 503
         assert "The database is down." in answer.text
         assert "location" not in answer.headers
@@ -517,73 +517,75 @@ def _form_of(page: str) -> dict[str, str]:
         {"kind": "manual"},
     ],
 )
-async def test_the_editor_keeps_what_its_form_does_not_show(town: Town, schedule: dict[str, object]) -> None:
-    made = await town.make(
+async def test_the_editor_keeps_what_its_form_does_not_show(
+    api: ApiHarness, schedule: dict[str, object]
+) -> None:
+    made = await api.make(
         name="nightly",
         schedule=schedule,
         config={"url": "https://example.test", "method": "GET", "headers": {"a": "1"}},
         payload={"a": {"b": 1, "c": None}},
         retry={"max": 4, "strategy": "exponential", "base": "10s", "cap": "5m"},
     )
-    session = await signed_in(town)
-    page = await town.http.get(f"/console/jobs/{made['id']}/edit", headers=session)
+    session = await signed_in(api)
+    page = await api.http.get(f"/console/jobs/{made['id']}/edit", headers=session)
     if schedule.get("kind") != "manual":
         assert f'<p class="sentence">{made["schedule"]["words"]}</p>' in page.text
     form = _form_of(page.text)
     del form["csrf"]
-    answer = await post(town, f"/console/jobs/{made['id']}/save", session, **form | {"description": "new"})
+    answer = await post(api, f"/console/jobs/{made['id']}/save", session, **form | {"description": "new"})
     assert answer.status_code == 303, answer.text
-    stored = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     for name in ("schedule", "retry", "config", "payload", "tags", "timeout"):
         assert stored[name] == made[name]
     assert stored["description"] == "new"
     form |= {"retry_max": "6", "etag": ""}
-    await post(town, f"/console/jobs/{made['id']}/save", session, **form)
-    stored = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    await post(api, f"/console/jobs/{made['id']}/save", session, **form)
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert stored["retry"] == {**made["retry"], "max": 6}
 
 
-async def test_the_editor_removes_what_a_person_deletes_from_json(town: Town) -> None:
-    made = await town.make(
+async def test_the_editor_removes_what_a_person_deletes_from_json(api: ApiHarness) -> None:
+    made = await api.make(
         config={"url": "https://example.test", "headers": {"a": "1", "b": "2"}},
         payload={"k": 1, "l": {"m": 2}},
     )
-    session = await signed_in(town)
+    session = await signed_in(api)
     path = f"/console/jobs/{made['id']}"
-    form = _form_of((await town.http.get(f"{path}/edit", headers=session)).text)
+    form = _form_of((await api.http.get(f"{path}/edit", headers=session)).text)
     form |= {"etag": "", "config": '{"headers": {"a": "1"}}', "payload": '{"l": {}}'}
     del form["csrf"]
-    assert (await post(town, f"{path}/save", session, **form)).status_code == 303
-    stored = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    assert (await post(api, f"{path}/save", session, **form)).status_code == 303
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert stored["config"]["headers"] == {"a": "1"}
     assert stored["payload"] == {"l": {}}
-    await post(town, f"{path}/save", session, **form | {"payload": "", "config": ""})
-    stored = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    await post(api, f"{path}/save", session, **form | {"payload": "", "config": ""})
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert (stored["payload"], "headers" in stored["config"]) == ({}, False)
 
 
-async def test_a_colleague_is_offered_only_what_the_role_allows(town: Town) -> None:
+async def test_a_colleague_is_offered_only_what_the_role_allows(api: ApiHarness) -> None:
     for role, may_create in (("viewer", False), ("operator", False), ("editor", True)):
-        session = await signed_in(town, role)
+        session = await signed_in(api, role)
         for page in ("", "jobs"):
-            answer = await town.http.get(f"/console/{page}", headers=session)
+            answer = await api.http.get(f"/console/{page}", headers=session)
             assert ("/console/jobs/new" in answer.text) is may_create, (role, page)
 
 
-async def test_an_archived_job_offers_no_edit_and_no_run(town: Town) -> None:
-    made = await town.make(name="old")
-    await town.ask("DELETE", f"/jobs/{made['id']}")
-    page = await town.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(town))
+async def test_an_archived_job_offers_no_edit_and_no_run(api: ApiHarness) -> None:
+    made = await api.make(name="old")
+    await api.request("DELETE", f"/jobs/{made['id']}")
+    page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
     assert f"/console/jobs/{made['id']}/edit" not in page.text
     assert 'class="primary" popovertarget="run-now"' not in page.text
     assert f"copy={made['id']}" in page.text
 
 
-async def test_the_command_beside_a_list_quotes_the_filter(town: Town) -> None:
+async def test_the_command_beside_a_list_quotes_the_filter(api: ApiHarness) -> None:
     """A link from a stranger must not turn the command into two."""
-    session = await signed_in(town)
+    session = await signed_in(api)
     for page in ("jobs", "runs"):
-        answer = await town.http.get(f"/console/{page}", params={"q": "a'; id #"}, headers=session)
+        answer = await api.http.get(f"/console/{page}", params={"q": "a'; id #"}, headers=session)
         assert f"foliot {page} list -q " + "'a'\"'\"'; id #'" in unescape(answer.text)
 
 

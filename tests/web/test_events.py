@@ -19,43 +19,43 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.testing.clock import ManualClock
 from foliot.web import sse
-from tests.waiting import until
-from tests.web.conftest import Town, job, problems
-from tests.web.streaming import Served, served
+from tests.polling import wait_until
+from tests.web.conftest import ApiHarness, job, problems
+from tests.web.event_streams import StreamServer, served
 
 pytestmark = pytest.mark.anyio
 WORKER = WorkerId(uuid4())
 
 
 @pytest.fixture
-async def edge(town: Town) -> AsyncIterator[Served]:
-    async with served(town) as opened:
+async def edge(api: ApiHarness) -> AsyncIterator[StreamServer]:
+    async with served(api) as opened:
         yield opened
 
 
-async def worked(town: Town, outcome: Any = None) -> None:
-    claimed = await claim(town.database, await town.employ(WORKER), "default", ["http"], 10, Turns())
+async def worked(api: ApiHarness, outcome: Any = None) -> None:
+    claimed = await claim(api.database, await api.register_worker(WORKER), "default", ["http"], 10, Turns())
     reports = [
         Report(each.run_id, each.job_id, each.fence, WORKER, outcome or Succeeded()) for each in claimed
     ]
-    await report(town.database, reports)
+    await report(api.database, reports)
 
 
-async def test_what_people_and_the_engine_do_is_told_in_order(edge: Served, clock: ManualClock) -> None:
-    town = edge.town
+async def test_what_people_and_the_engine_do_is_told_in_order(edge: StreamServer, clock: ManualClock) -> None:
+    api = edge.api
     async with edge.stream("/events") as reader:
         first = await reader.frame()
         assert first is not None
         assert (first.event, first.id is None) == (None, False)
-        made = await town.make(retry={"max": 0})
-        await town.ask("POST", f"/jobs/{made['id']}/pause", role="operator")
-        await town.ask("POST", f"/jobs/{made['id']}/resume", role="operator")
+        made = await api.make(retry={"max": 0})
+        await api.request("POST", f"/jobs/{made['id']}/pause", role="operator")
+        await api.request("POST", f"/jobs/{made['id']}/resume", role="operator")
         clock.advance(timedelta(minutes=10))
-        await tick(town.database)
-        await worked(town, Failed(RunError("boom", "It broke.")))
-        frozen = await town.ask("POST", "/freezes", role="operator", json={"reason": "a deploy"})
+        await tick(api.database)
+        await worked(api, Failed(RunError("boom", "It broke.")))
+        frozen = await api.request("POST", "/freezes", role="operator", json={"reason": "a deploy"})
         clock.advance(timedelta(minutes=10))
-        await tick(town.database)
+        await tick(api.database)
         got = await reader.events(7)
     assert [each.event for each in got] == [
         "job.created",
@@ -75,42 +75,46 @@ async def test_what_people_and_the_engine_do_is_told_in_order(edge: Served, cloc
     assert all(each.id == each.data["id"] and each.event == each.data["kind"] for each in got)
 
 
-async def test_who_comes_back_with_its_last_id_gets_what_it_missed_and_nothing_twice(edge: Served) -> None:
-    town = edge.town
+async def test_who_comes_back_with_its_last_id_gets_what_it_missed_and_nothing_twice(
+    edge: StreamServer,
+) -> None:
+    api = edge.api
     async with edge.stream("/events") as reader:
         await reader.frame()
-        await town.make(name="one")
+        await api.make(name="one")
         seen = await reader.event()
     assert seen is not None
     for name in ("two", "three"):
-        await town.make(name=name)
+        await api.make(name=name)
     async with edge.stream("/events", Last_Event_ID=seen.id or "") as reader:
         got = await reader.events(2)
-        await town.make(name="four")
+        await api.make(name="four")
         got += await reader.events(1)
     assert [each.data["job_name"] for each in got] == ["two", "three", "four"]
 
 
-async def test_who_stayed_away_too_long_is_told_that_there_is_a_gap(edge: Served, clock: ManualClock) -> None:
-    town = edge.town
+async def test_who_stayed_away_too_long_is_told_that_there_is_a_gap(
+    edge: StreamServer, clock: ManualClock
+) -> None:
+    api = edge.api
     async with edge.stream("/events") as reader:
         begun = await reader.frame()
     assert begun is not None
     clock.advance(timedelta(hours=2))
-    await town.make(name="unheard")
+    await api.make(name="unheard")
     async with edge.stream("/events", Last_Event_ID=begun.id or "") as reader:
         reset = await reader.event()
         assert reset is not None
         assert reset.event == "reset"
-        await town.make(name="heard")
+        await api.make(name="heard")
         found = await reader.event()
         assert found is not None
         assert found.data["job_name"] == "heard"
 
 
-async def test_filters_choose_kinds_nouns_and_one_job(edge: Served) -> None:
-    town = edge.town
-    one, other = await town.make(name="one"), await town.make(name="other")
+async def test_filters_choose_kinds_nouns_and_one_job(edge: StreamServer) -> None:
+    api = edge.api
+    one, other = await api.make(name="one"), await api.make(name="other")
     async with (
         edge.stream("/events?types=job.paused,freeze") as kinds,
         edge.stream(f"/events?job={other['id']}") as of_job,
@@ -118,51 +122,53 @@ async def test_filters_choose_kinds_nouns_and_one_job(edge: Served) -> None:
         await kinds.frame()
         await of_job.frame()
         for each in (one, other):
-            await town.ask("POST", f"/jobs/{each['id']}/run", role="operator")
-            await town.ask("POST", f"/jobs/{each['id']}/pause", role="operator")
-        await town.ask("POST", "/freezes", role="operator", json={"reason": "x"})
+            await api.request("POST", f"/jobs/{each['id']}/run", role="operator")
+            await api.request("POST", f"/jobs/{each['id']}/pause", role="operator")
+        await api.request("POST", "/freezes", role="operator", json={"reason": "x"})
         found = [(each.event, each.data["job_name"]) for each in await kinds.events(3)]
         assert found == [("job.paused", "one"), ("job.paused", "other"), ("freeze.turned_on", None)]
         assert [each.event for each in await of_job.events(2)] == ["run.requested", "job.paused"]
 
 
-async def test_an_agent_hears_of_its_own_jobs_and_a_workspace_of_its_own_alone(edge: Served) -> None:
-    town = edge.town
-    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+async def test_an_agent_hears_of_its_own_jobs_and_a_workspace_of_its_own_alone(edge: StreamServer) -> None:
+    api = edge.api
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     async with (
         edge.stream("/events", role="agent") as agent,
         edge.stream("/events", who="globex") as globex,
     ):
         await agent.frame()
         await globex.frame()
-        await town.make(name="canary of acme")
-        await town.ask("POST", "/freezes", role="operator", json={"reason": "x"})
-        await town.ask("POST", "/jobs", role="agent", json=job(name="own"))
-        await town.make("globex", name="theirs")
+        await api.make(name="canary of acme")
+        await api.request("POST", "/freezes", role="operator", json={"reason": "x"})
+        await api.request("POST", "/jobs", role="agent", json=job(name="own"))
+        await api.make("globex", name="theirs")
         for reader, name in ((agent, "own"), (globex, "theirs")):
             found = await reader.event()
             assert found is not None
             assert found.data["job_name"] == name
 
 
-async def test_for_a_workspace_that_nobody_listens_to_nothing_is_written(edge: Served, owner: Any) -> None:
-    town = edge.town
-    await town.make("globex")
+async def test_for_a_workspace_that_nobody_listens_to_nothing_is_written(
+    edge: StreamServer, owner: Any
+) -> None:
+    api = edge.api
+    await api.make("globex")
     assert owner.execute("SELECT count(*) FROM foliot.events").fetchone() == (0,)
 
 
 async def test_a_stream_ends_soon_after_its_key_was_revoked(
-    edge: Served, owner: Any, monkeypatch: pytest.MonkeyPatch
+    edge: StreamServer, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "CHECK_EVERY", 0.1)
-    key = await edge.town.enrol("acme", MemberRole.VIEWER, name="short")
+    key = await edge.api.create_key("acme", MemberRole.VIEWER, name="short")
     async with edge.stream("/events", key=key) as reader:
         await reader.frame()
         owner.execute("UPDATE foliot.api_keys SET revoked_at = now() WHERE name = 'short'")
         assert await reader.event() is None
 
 
-async def test_a_stream_ends_when_the_server_stops(edge: Served) -> None:
+async def test_a_stream_ends_when_the_server_stops(edge: StreamServer) -> None:
     async with edge.stream("/events") as reader:
         await reader.frame()
         edge.app.state.stopping.set()
@@ -170,12 +176,12 @@ async def test_a_stream_ends_when_the_server_stops(edge: Served) -> None:
 
 
 async def test_silence_is_filled_and_moves_the_reader_on(
-    edge: Served, monkeypatch: pytest.MonkeyPatch
+    edge: StreamServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT", 0.0)
     async with edge.stream("/events?types=run.failed") as reader:
         first = await reader.frame()
-        await edge.town.make(name="not asked for")
+        await edge.api.make(name="not asked for")
         second = await reader.frame()
         while second is not None and second.id == (first and first.id):
             second = await reader.frame()
@@ -183,38 +189,38 @@ async def test_silence_is_filled_and_moves_the_reader_on(
     assert second.event is None
 
 
-async def test_a_reader_that_left_no_longer_counts_as_one(edge: Served) -> None:
+async def test_a_reader_that_left_no_longer_counts_as_one(edge: StreamServer) -> None:
     async with edge.stream("/events") as reader:
         await reader.frame()
         assert edge.app.state.streams.total() == 1
-    await until(lambda: edge.app.state.streams.total() == 0)
+    await wait_until(lambda: edge.app.state.streams.total() == 0)
 
 
 async def test_more_streams_than_a_server_can_bear_are_refused(
-    edge: Served, monkeypatch: pytest.MonkeyPatch
+    edge: StreamServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "MOST_OF_A_WORKSPACE", 1)
     async with edge.stream("/events") as reader:
         await reader.frame()
-        refused = await edge.town.ask("GET", "/events", role="viewer")
+        refused = await edge.api.request("GET", "/events", role="viewer")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
 
 
-async def test_what_cannot_be_listened_to_is_refused_with_its_reason(quiet_town: Town) -> None:
+async def test_what_cannot_be_listened_to_is_refused_with_its_reason(shared_api: ApiHarness) -> None:
     for query, pointer in (("types=run.exploded", "/types"), ("job=7", "/job")):
-        answer = await quiet_town.ask("GET", f"/events?{query}", role="viewer")
+        answer = await shared_api.request("GET", f"/events?{query}", role="viewer")
         assert (answer.status_code, list(problems(answer))) == (422, [pointer])
-    answer = await quiet_town.ask("GET", "/events", headers={"Last-Event-ID": "yesterday"})
+    answer = await shared_api.request("GET", "/events", headers={"Last-Event-ID": "yesterday"})
     assert (answer.status_code, list(problems(answer))) == (422, ["/Last-Event-ID"])
 
 
-async def test_two_servers_tell_the_same_story(town: Town, clock: ManualClock) -> None:
-    async with served(town) as left, served(town) as right:
+async def test_two_servers_tell_the_same_story(api: ApiHarness, clock: ManualClock) -> None:
+    async with served(api) as left, served(api) as right:
         async with left.stream("/events") as reader:
             begun = await reader.frame()
         assert begun is not None
         names = [f"job {place}" for place in range(30)]
-        await asyncio.gather(*(town.make(name=name) for name in names))
+        await asyncio.gather(*(api.make(name=name) for name in names))
         stories = []
         for edge in (left, right):
             async with edge.stream("/events", Last_Event_ID=begun.id or "") as reader:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.web.conftest import Town
+from tests.web.conftest import ApiHarness
 
 pytestmark = pytest.mark.anyio
 TEXTS = st.one_of(
@@ -73,25 +73,25 @@ def fuzzed(count: int) -> settings:
 
 @fuzzed(100)
 @given(body=st.one_of(jobs(), ANYTHING))
-async def test_a_job_is_made_or_refused_with_reasons(town: Town, body: Any) -> None:
-    answer = await town.ask("POST", "/jobs", json=body)
+async def test_a_job_is_made_or_refused_with_reasons(api: ApiHarness, body: Any) -> None:
+    answer = await api.request("POST", "/jobs", json=body)
     assert answer.status_code in (201, 422), (body, answer.text)
     if answer.status_code == 422:
         assert answer.json()["detail"]
         return
     made = answer.json()
-    read = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    read = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert read == {**made, "warnings": []}  # who writes is told, too, that no worker does such jobs
-    assert (await town.ask("GET", f"/jobs/{made['id']}/next")).status_code == 200
-    again = await town.ask("POST", "/preview", json=made["schedule"])
+    assert (await api.request("GET", f"/jobs/{made['id']}/next")).status_code == 200
+    again = await api.request("POST", "/preview", json=made["schedule"])
     assert again.status_code == 200, (made["schedule"], again.text)
     assert again.json()["words"] == made["schedule"]["words"]
 
 
 @fuzzed(100)
 @given(body=st.one_of(st.sampled_from(SCHEDULES), ANYTHING, jobs().map(lambda job: job.get("schedule"))))
-async def test_a_schedule_is_previewed_or_refused_with_reasons(town: Town, body: Any) -> None:
-    answer = await town.ask("POST", "/preview", json=body)
+async def test_a_schedule_is_previewed_or_refused_with_reasons(api: ApiHarness, body: Any) -> None:
+    answer = await api.request("POST", "/preview", json=body)
     assert answer.status_code in (200, 422), (body, answer.text)
 
 
@@ -101,7 +101,7 @@ async def test_a_schedule_is_previewed_or_refused_with_reasons(town: Town, body:
     at=st.integers(0, 400),
     byte=st.integers(0, 255),
 )
-async def test_bytes_are_never_too_odd(town: Town, raw: bytes, at: int, byte: int) -> None:
+async def test_bytes_are_never_too_odd(api: ApiHarness, raw: bytes, at: int, byte: int) -> None:
     broken = raw[:at] + bytes([byte]) + raw[at + 1 :]
-    answer = await town.ask("POST", "/jobs", content=broken, headers={"Content-Type": "application/json"})
+    answer = await api.request("POST", "/jobs", content=broken, headers={"Content-Type": "application/json"})
     assert answer.status_code in (201, 400, 422), (broken, answer.text)

@@ -23,7 +23,7 @@ from foliot.web.auth import Viewer
 from foliot.web.health import Readiness
 from foliot.web.openapi import describe_api
 from foliot.web.routes import api_router
-from tests.web.conftest import Town, job
+from tests.web.conftest import ApiHarness, job
 from tests.web.test_access import app_of
 
 pytestmark = pytest.mark.anyio
@@ -31,9 +31,9 @@ KEY = {"Idempotency-Key": "order-7"}
 COUNT = "SELECT count(*) FROM foliot.jobs"
 
 
-async def test_a_repeat_gets_the_first_answer_and_does_nothing(town: Town, owner: Any) -> None:
-    first = await town.ask("POST", "/jobs", json=job(), headers=KEY)
-    again = await town.ask("POST", "/jobs", json=job(), headers=KEY)
+async def test_a_repeat_gets_the_first_answer_and_does_nothing(api: ApiHarness, owner: Any) -> None:
+    first = await api.request("POST", "/jobs", json=job(), headers=KEY)
+    again = await api.request("POST", "/jobs", json=job(), headers=KEY)
     assert (first.status_code, again.status_code) == (201, 201)
     assert again.content == first.content
     assert "idempotent-replayed" not in first.headers
@@ -43,94 +43,94 @@ async def test_a_repeat_gets_the_first_answer_and_does_nothing(town: Town, owner
     assert owner.execute(COUNT).fetchone() == (1,)
 
 
-async def test_the_first_answer_comes_back_though_the_job_has_changed_since(town: Town) -> None:
-    made = await town.make()
+async def test_the_first_answer_comes_back_though_the_job_has_changed_since(api: ApiHarness) -> None:
+    made = await api.make()
     path = f"/jobs/{made['id']}"
-    paused = await town.ask("POST", f"{path}/pause", headers=KEY)
-    await town.ask("POST", f"{path}/resume")
-    again = await town.ask("POST", f"{path}/pause", headers=KEY)
+    paused = await api.request("POST", f"{path}/pause", headers=KEY)
+    await api.request("POST", f"{path}/resume")
+    again = await api.request("POST", f"{path}/pause", headers=KEY)
     assert again.json() == paused.json()
-    assert (await town.ask("GET", path)).json()["status"] == "active"
+    assert (await api.request("GET", path)).json()["status"] == "active"
 
 
-async def test_the_same_key_with_another_request_is_refused(town: Town) -> None:
-    made = (await town.ask("POST", "/jobs", json=job(), headers=KEY)).json()
+async def test_the_same_key_with_another_request_is_refused(api: ApiHarness) -> None:
+    made = (await api.request("POST", "/jobs", json=job(), headers=KEY)).json()
     for path, body in (
         ("/jobs", job(name="other")),
         ("/jobs?dry_run=true", job()),
         (f"/jobs/{made['id']}/run", {}),
     ):
-        answer = await town.ask("POST", path, json=body, headers=KEY)
+        answer = await api.request("POST", path, json=body, headers=KEY)
         assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused"), path
 
 
-async def test_a_refusal_leaves_the_key_free(town: Town) -> None:
-    made = await town.make()
+async def test_a_refusal_leaves_the_key_free(api: ApiHarness) -> None:
+    made = await api.make()
     path = f"/jobs/{made['id']}/resume"
-    assert (await town.ask("POST", path, headers=KEY)).status_code == 409
-    assert (await town.ask("POST", "/jobs", json=job(name=""), headers=KEY)).status_code == 422
-    await town.ask("POST", f"/jobs/{made['id']}/pause")
-    assert (await town.ask("POST", path, headers=KEY)).status_code == 200
+    assert (await api.request("POST", path, headers=KEY)).status_code == 409
+    assert (await api.request("POST", "/jobs", json=job(name=""), headers=KEY)).status_code == 422
+    await api.request("POST", f"/jobs/{made['id']}/pause")
+    assert (await api.request("POST", path, headers=KEY)).status_code == 200
 
 
-async def test_keys_of_others_are_others(town: Town, owner: Any) -> None:
+async def test_keys_of_others_are_others(api: ApiHarness, owner: Any) -> None:
     for who, role in (("acme", "editor"), ("acme", "admin"), ("globex", "editor")):
-        answer = await town.ask("POST", "/jobs", who=who, role=role, json=job(), headers=KEY)
+        answer = await api.request("POST", "/jobs", who=who, role=role, json=job(), headers=KEY)
         assert (answer.status_code, answer.headers.get("idempotent-replayed")) == (201, None)
     assert owner.execute(COUNT).fetchone() == (3,)
 
 
-async def test_after_a_day_a_key_is_new_again(town: Town, owner: Any, clock: ManualClock) -> None:
-    await town.ask("POST", "/jobs", json=job(), headers=KEY)
+async def test_after_a_day_a_key_is_new_again(api: ApiHarness, owner: Any, clock: ManualClock) -> None:
+    await api.request("POST", "/jobs", json=job(), headers=KEY)
     clock.advance(timedelta(hours=24))
-    answer = await town.ask("POST", "/jobs", json=job(name="other"), headers=KEY)
+    answer = await api.request("POST", "/jobs", json=job(name="other"), headers=KEY)
     assert (answer.status_code, owner.execute(COUNT).fetchone()) == (201, (2,))
     clock.advance(timedelta(hours=24, seconds=1))
-    assert await idempotency.forget_old(town.database) == 1
+    assert await idempotency.forget_old(api.database) == 1
     assert owner.execute("SELECT count(*) FROM foliot.idempotency_keys").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "\u00e9", "a\tb"])
-async def test_what_is_no_key_is_refused(town: Town, key: str) -> None:
+async def test_what_is_no_key_is_refused(api: ApiHarness, key: str) -> None:
     headers = {
         b"Idempotency-Key": key.encode("latin-1"),
-        b"Authorization": f"Bearer {town.keys['acme', 'editor']}".encode(),
+        b"Authorization": f"Bearer {api.keys['acme', 'editor']}".encode(),
     }
-    answer = await town.http.post("/api/v1/jobs", json=job(), headers=headers)
+    answer = await api.http.post("/api/v1/jobs", json=job(), headers=headers)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/Idempotency-Key")
 
 
-async def test_on_other_methods_a_key_does_no_harm(town: Town) -> None:
-    made = await town.make()
+async def test_on_other_methods_a_key_does_no_harm(api: ApiHarness) -> None:
+    made = await api.make()
     for name in ("one", "two"):
-        answer = await town.ask("PATCH", f"/jobs/{made['id']}", json={"name": name}, headers=KEY)
+        answer = await api.request("PATCH", f"/jobs/{made['id']}", json={"name": name}, headers=KEY)
         assert (answer.status_code, answer.json()["name"]) == (200, name)
-    assert (await town.ask("GET", "/jobs", headers=KEY)).status_code == 200
+    assert (await api.request("GET", "/jobs", headers=KEY)).status_code == 200
 
 
-async def test_a_repeat_of_a_conditional_request_is_not_refused_as_stale(town: Town) -> None:
-    made = await town.make()
-    await town.ask("PATCH", f"/jobs/{made['id']}", json={"name": "other"})
+async def test_a_repeat_of_a_conditional_request_is_not_refused_as_stale(api: ApiHarness) -> None:
+    made = await api.make()
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"name": "other"})
     headers = {**KEY, "If-Match": '"2"'}
-    first = await town.ask("POST", f"/jobs/{made['id']}/revert", json={"revision": 1}, headers=headers)
-    again = await town.ask("POST", f"/jobs/{made['id']}/revert", json={"revision": 1}, headers=headers)
+    first = await api.request("POST", f"/jobs/{made['id']}/revert", json={"revision": 1}, headers=headers)
+    again = await api.request("POST", f"/jobs/{made['id']}/revert", json={"revision": 1}, headers=headers)
     assert (first.status_code, again.status_code) == (200, 200)
     assert again.json()["revision"] == 3
 
 
 @pytest.mark.parametrize(("path", "noun"), [("", "job"), ("/run", "run"), ("/pause", "job")])
 async def test_a_death_between_commit_and_answer_does_not_do_it_twice(
-    town: Town, owner: Any, clock: ManualClock, path: str, noun: str
+    api: ApiHarness, owner: Any, clock: ManualClock, path: str, noun: str
 ) -> None:
-    made = await town.make()
+    made = await api.make()
     url, body = (f"/jobs/{made['id']}{path}", {}) if path else ("/jobs", job(name="new"))
-    first = await town.ask("POST", url, json=body, headers=KEY)
+    first = await api.request("POST", url, json=body, headers=KEY)
     _forget_answer(owner)
-    early = await town.ask("POST", url, json=body, headers=KEY)
+    early = await api.request("POST", url, json=body, headers=KEY)
     assert (early.status_code, early.json()["code"]) == (409, "idempotency_in_flight")
     assert early.headers["retry-after"] == "1"
     clock.advance(timedelta(seconds=5))
-    again = await town.ask("POST", url, json=body, headers=KEY)
+    again = await api.request("POST", url, json=body, headers=KEY)
     assert (again.status_code, again.json()) == (first.status_code, first.json())
     assert again.headers["location"].endswith(f"/{noun}s/{first.json()['id']}")
     assert owner.execute("SELECT count(*) FROM foliot.idempotency_keys").fetchone() == (1,)
@@ -139,37 +139,37 @@ async def test_a_death_between_commit_and_answer_does_not_do_it_twice(
 
 
 async def test_where_the_answer_cannot_be_made_again_it_is_said_that_it_was_done(
-    town: Town, owner: Any, clock: ManualClock
+    api: ApiHarness, owner: Any, clock: ManualClock
 ) -> None:
-    made = await town.make()
-    await town.ask("POST", f"/jobs/{made['id']}/pause", headers=KEY)
+    made = await api.make()
+    await api.request("POST", f"/jobs/{made['id']}/pause", headers=KEY)
     _forget_answer(owner)
     owner.execute("UPDATE foliot.idempotency_keys SET object_kind = 'batch'")
     clock.advance(timedelta(seconds=5))
-    again = await town.ask("POST", f"/jobs/{made['id']}/pause", headers=KEY)
+    again = await api.request("POST", f"/jobs/{made['id']}/pause", headers=KEY)
     assert (again.status_code, again.json()["code"]) == (409, "idempotency_answer_lost")
     assert made["id"] in again.json()["detail"]
 
 
 async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
-    town: Town, clock: ManualClock
+    api: ApiHarness, clock: ManualClock
 ) -> None:
     principal = PrincipalId(uuid4())
     asked = IdempotentRequest(principal, "order-7", b"same")
-    dead = await idempotency.begin(town.database, town.ids["acme"], asked)
+    dead = await idempotency.begin(api.database, api.ids["acme"], asked)
     with pytest.raises(Conflict, match="under way"):
-        await idempotency.begin(town.database, town.ids["acme"], asked)
+        await idempotency.begin(api.database, api.ids["acme"], asked)
     clock.advance(timedelta(minutes=1))
-    heir = await idempotency.begin(town.database, town.ids["acme"], asked)
-    made = await town.make()
+    heir = await idempotency.begin(api.database, api.ids["acme"], asked)
+    made = await api.make()
     late, now = (Actor("somebody", claim=claim) for claim in (dead, heir))  # type: ignore[arg-type]
     with pytest.raises(Conflict, match="taken over"):
-        await job_status.pause(town.database, Scope(town.ids["acme"], late), _id(made))
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
-    await job_status.pause(town.database, Scope(town.ids["acme"], now), _id(made))
+        await job_status.pause(api.database, Scope(api.ids["acme"], late), _id(made))
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
+    await job_status.pause(api.database, Scope(api.ids["acme"], now), _id(made))
 
 
-async def test_what_must_not_be_stored_is_not_kept(town: Town, owner: Any) -> None:
+async def test_what_must_not_be_stored_is_not_kept(api: ApiHarness, owner: Any) -> None:
     routes = api_router("secrets")
 
     @routes.post("/told-once")
@@ -177,17 +177,17 @@ async def test_what_must_not_be_stored_is_not_kept(town: Town, owner: Any) -> No
         response.headers["Cache-Control"] = "no-store"
         return {"secret": "canary"}
 
-    app_of(town).include_router(routes)
-    first = await town.ask("POST", "/told-once", headers=KEY)
+    app_of(api).include_router(routes)
+    first = await api.request("POST", "/told-once", headers=KEY)
     assert first.json() == {"secret": "canary"}
     kept = owner.execute("SELECT status, headers, body FROM foliot.idempotency_keys").fetchone()
     assert kept == (200, None, None)
 
 
-async def test_a_key_is_made_once_and_a_repeat_is_told_so_at_once(town: Town, owner: Any) -> None:
-    first = await town.ask("POST", "/keys", json={"name": "laptop"}, headers=KEY)
+async def test_a_key_is_made_once_and_a_repeat_is_told_so_at_once(api: ApiHarness, owner: Any) -> None:
+    first = await api.request("POST", "/keys", json={"name": "laptop"}, headers=KEY)
     assert first.status_code == 201, first.text
-    again = await town.ask("POST", "/keys", json={"name": "laptop"}, headers=KEY)
+    again = await api.request("POST", "/keys", json={"name": "laptop"}, headers=KEY)
     assert (again.status_code, again.json()["code"]) == (409, "idempotency_answer_lost")
     assert first.json()["id"] in again.json()["detail"]
     assert "Retry-After" not in again.headers
@@ -197,11 +197,11 @@ async def test_a_key_is_made_once_and_a_repeat_is_told_so_at_once(town: Town, ow
 
 
 async def test_what_belongs_to_no_workspace_is_done_once_too(
-    town: Town, owner: Any, clock: ManualClock
+    api: ApiHarness, owner: Any, clock: ManualClock
 ) -> None:
     body = {"slug": "new", "name": "New"}
-    first = await town.ask("POST", "/workspaces", who="system", json=body, headers=KEY)
-    again = await town.ask("POST", "/workspaces", who="system", json=body, headers=KEY)
+    first = await api.request("POST", "/workspaces", who="system", json=body, headers=KEY)
+    again = await api.request("POST", "/workspaces", who="system", json=body, headers=KEY)
     assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json()), again.text
     assert owner.execute("SELECT done_at IS NOT NULL FROM foliot.idempotency_keys").fetchone() == (True,)
 

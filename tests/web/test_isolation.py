@@ -23,8 +23,8 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
 from foliot.web.openapi import describe_api
-from tests.web.canaries import CANARY, FRAGMENT, KEY, Nest, plant, sent_bodies
-from tests.web.conftest import Town, founded
+from tests.web.canaries import CANARY, FRAGMENT, KEY, CanaryData, plant_canaries, sent_bodies
+from tests.web.conftest import ApiHarness, open_api
 
 pytestmark = pytest.mark.anyio
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -70,14 +70,14 @@ class Asked:
 
 @dataclass
 class Stand:
-    town: Town
-    nest: Nest
+    api: ApiHarness
+    canaries: CanaryData
     schema: dict[str, Any]
     ran: list[tuple[Role, SqlQuery, Any, bool]]  # and whether it was a plain read
 
-    async def ask(self, asked: Asked, key: str) -> Any:
+    async def request(self, asked: Asked, key: str) -> Any:
         more: dict[str, Any] = {} if asked.body is None else {"json": asked.body}
-        return await self.town.http.request(
+        return await self.api.http.request(
             asked.method,
             asked.at,
             params=dict(asked.params),
@@ -96,11 +96,11 @@ class Stand:
             "/calendars",
             "/freezes?ended=true",
             "/rooms",
-            f"/rooms/{self.nest.ids['room_id']}/messages",
+            f"/rooms/{self.canaries.ids['room_id']}/messages",
             "/secrets",
             "/audit",
         ):
-            answer = await self.town.ask("GET", path, who="acme", role="admin")
+            answer = await self.api.request("GET", path, who="acme", role="admin")
             assert CANARY in answer.text, path
             found[path] = re.sub(r'"last_used_at":("[^"]*"|null)', "", answer.text)
         return found
@@ -112,15 +112,15 @@ async def stand(server: Databases) -> AsyncIterator[Stand]:
         clock = ManualClock()
         async with (
             Database(pool_url(url), clock=clock) as database,
-            founded(database, stopping=True) as town,
+            open_api(database, stopping=True) as api,
         ):
-            made = Stand(town, Nest(), describe_api(town.http._transport.app), [])  # type: ignore[attr-defined]
+            made = Stand(api, CanaryData(), describe_api(api.http._transport.app), [])  # type: ignore[attr-defined]
             overhear(patch, made.ran)
-            made.nest = await plant(town, clock)
-            works = await town.enrol("globex", MemberRole.ADMIN, scopes=frozenset({"worker"}))
-            town.keys["globex", "worker"] = works
+            made.canaries = await plant_canaries(api, clock)
+            works = await api.create_key("globex", MemberRole.ADMIN, scopes=frozenset({"worker"}))
+            api.keys["globex", "worker"] = works
             for asked in probes(made, reading_only=True):
-                await made.ask(asked, town.keys["acme", "admin"])
+                await made.request(asked, api.keys["acme", "admin"])
             patch.undo()
             yield made
 
@@ -153,10 +153,14 @@ def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, SqlQuery, Any, boo
 
 def probes(stand: Stand, *, reading_only: bool = False) -> Iterator[Asked]:
     """Every operation: with the owner's ids in its path, with each thing picked up in each parameter, header and body that takes it."""
-    bodies = sent_bodies(stand.nest)
-    ids, nest = stand.nest.ids, stand.nest
-    headers: list[dict[str, str]] = [{}, {"Last-Event-ID": nest.last_event_id}, {"If-None-Match": nest.etag}]
-    headers += [{"If-Match": nest.etag}, {"Idempotency-Key": f"{KEY}a"}, {"Accept": "text/event-stream"}]
+    bodies = sent_bodies(stand.canaries)
+    ids, canaries = stand.canaries.ids, stand.canaries
+    headers: list[dict[str, str]] = [
+        {},
+        {"Last-Event-ID": canaries.last_event_id},
+        {"If-None-Match": canaries.etag},
+    ]
+    headers += [{"If-Match": canaries.etag}, {"Idempotency-Key": f"{KEY}a"}, {"Accept": "text/event-stream"}]
     for path, item in stand.schema["paths"].items():
         for method in METHODS:
             if method not in item or (reading_only and method != "get"):
@@ -173,9 +177,11 @@ def probes(stand: Stand, *, reading_only: bool = False) -> Iterator[Asked]:
             for name in names:
                 values = PICKED_UP.get(name, [])
                 if name == "cursor":
-                    values = nest.cursors
+                    values = canaries.cursors
                 elif name in {"job", "owner", "principal", "actor", "worker", "object"}:
-                    values = sorted(nest.all_ids()) if name != "object" else [f"job:{ids['job_id']}", "job"]
+                    values = (
+                        sorted(canaries.all_ids()) if name != "object" else [f"job:{ids['job_id']}", "job"]
+                    )
                 yield from (Asked(*key, at, {name: value}, {}, some[0]) for value in values)
 
 
@@ -197,7 +203,7 @@ async def test_a_body_that_takes_an_id_is_tried_with_the_ids_of_others(stand: St
         for method in METHODS
         if takes_ids(item.get(method, {}).get("requestBody"))
     }
-    assert wanted - sent_bodies(stand.nest).keys() == set(), "teach sent_bodies what these take"
+    assert wanted - sent_bodies(stand.canaries).keys() == set(), "teach sent_bodies what these take"
 
 
 @pytest.mark.parametrize("role", ["admin", "viewer", "worker"])
@@ -209,7 +215,7 @@ async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     caplog.clear()
     count = 0
     for asked in probes(stand):
-        answer = await stand.ask(asked, stand.town.keys["globex", role])
+        answer = await stand.request(asked, stand.api.keys["globex", role])
         leaks(stand, asked, answer)
         count += 1
     assert count > 300
@@ -219,13 +225,15 @@ async def test_no_operation_gives_another_workspace_a_word_or_an_id(
 
 
 async def test_no_operation_gives_an_agent_a_word_of_what_others_own(stand: Stand) -> None:
-    key = await stand.town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    key = await stand.api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     before = await stand.seen_by_owner()
     for asked in probes(stand):
         if SHARED_WITH_AGENTS.match(asked.path) or re.search("calendars|target", str(asked.body)):
             continue  # calendars, freezes and the fleet are the workspace's, and agents see them
-        answer = await stand.ask(asked, key)
-        leaks(stand, asked, answer, shared={stand.nest.ids["calendar_id"], stand.nest.ids["workspace"]})
+        answer = await stand.request(asked, key)
+        leaks(
+            stand, asked, answer, shared={stand.canaries.ids["calendar_id"], stand.canaries.ids["workspace"]}
+        )
     after = await stand.seen_by_owner()
     assert {path: after[path] for path in after if path != "/audit"} == {
         path: before[path] for path in before if path != "/audit"
@@ -236,7 +244,7 @@ def leaks(stand: Stand, asked: Asked, answer: Any, shared: frozenset[str] | set[
     told = f"{answer.status_code} {dict(answer.headers)} {answer.text}"
     assert answer.status_code < 500, (asked, told)
     assert CANARY not in told, (asked, told)
-    ids = stand.nest.all_ids() - shared
+    ids = stand.canaries.all_ids() - shared
     assert [each for each in ids if each in told and each not in asked.text] == [], (asked, told)
 
 
@@ -246,9 +254,9 @@ async def test_what_the_owners_requests_asked_the_database_answers_nobody_else(s
     known = {query.name for query in named}
     assert len({query.name for query, _ in seen.values()} & known) > 40
     told: set[tuple[str, str]] = set()
-    for place in (None, stand.town.ids["globex"], WorkspaceId(uuid4())):
+    for place in (None, stand.api.ids["globex"], WorkspaceId(uuid4())):
         for query, params in seen.values():
-            rows = await replayed(stand.town.database, place, query, params)
+            rows = await replayed(stand.api.database, place, query, params)
             if CANARY in str(rows) or (place is None and any(any(row.values()) for row in rows)):
                 told.add((query.name, str(rows)[:300]))
     assert {each for each in told if each[0] not in NOBODYS} == set()
@@ -265,12 +273,12 @@ async def replayed(database: Database, place: WorkspaceId | None, query: SqlQuer
 async def test_what_the_owners_requests_wrote_nobody_else_can_write(stand: Stand) -> None:
     written = {query.text: (query, params) for _, query, params, reads in stand.ran if not reads}
     before = await stand.seen_by_owner()
-    for place in (None, stand.town.ids["globex"]):
+    for place in (None, stand.api.ids["globex"]):
         for query, params in written.values():
             if query.name.startswith("tx."):
                 continue
             try:
-                async with stand.town.database.tx(Role.APP, place) as tx:
+                async with stand.api.database.tx(Role.APP, place) as tx:
                     await tx.execute(query, params)
             except psycopg.Error:
                 continue  # a policy or a constraint has refused it

@@ -13,19 +13,19 @@ from foliot.handlers import registry
 from foliot.handlers.bridge_handlers import NO_RESULT_BACKEND
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town, job, problems
+from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
 
 
-async def patch(town: Town, made: dict[str, Any], body: Any, **more: Any) -> Any:
-    return await town.ask("PATCH", f"/jobs/{made['id']}", json=body, **more)
+async def patch(api: ApiHarness, made: dict[str, Any], body: Any, **more: Any) -> Any:
+    return await api.request("PATCH", f"/jobs/{made['id']}", json=body, **more)
 
 
-async def test_a_patch_changes_what_it_names_and_nothing_else(town: Town) -> None:
-    made = await town.make(timeout="5m", tags=["a"], payload={"one": 1, "two": {"deep": True}})
+async def test_a_patch_changes_what_it_names_and_nothing_else(api: ApiHarness) -> None:
+    made = await api.make(timeout="5m", tags=["a"], payload={"one": 1, "two": {"deep": True}})
     answer = await patch(
-        town, made, {"name": "other", "payload": {"one": None, "two": {"more": 2}}, "tags": ["b"]}
+        api, made, {"name": "other", "payload": {"one": None, "two": {"more": 2}}, "tags": ["b"]}
     )
     after = answer.json()
     assert answer.status_code == 200
@@ -33,14 +33,14 @@ async def test_a_patch_changes_what_it_names_and_nothing_else(town: Town) -> Non
     assert after["payload"] == {"two": {"deep": True, "more": 2}}
     assert (after["revision"], after["schedule"]) == (2, made["schedule"])
     assert answer.headers["etag"].startswith('"2-')
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json() == after
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json() == after
 
 
-async def test_null_gives_a_field_its_default(town: Town) -> None:
-    made = await town.make(timeout="5m", max_runs=3, retry={"max": 9})
-    after = (await patch(town, made, {"timeout": None, "max_runs": None, "retry": None})).json()
+async def test_null_gives_a_field_its_default(api: ApiHarness) -> None:
+    made = await api.make(timeout="5m", max_runs=3, retry={"max": 9})
+    after = (await patch(api, made, {"timeout": None, "max_runs": None, "retry": None})).json()
     assert (after["timeout"], after["max_runs"], after["retry"]["max"]) == ("10m", None, 3)
-    answer = await patch(town, made, {"name": None})
+    answer = await patch(api, made, {"name": None})
     assert (answer.status_code, problems(answer)) == (422, {"/name": "This field is needed."})
 
 
@@ -56,17 +56,17 @@ async def test_null_gives_a_field_its_default(town: Town) -> None:
     ],
 )
 async def test_a_schedule_is_patched_in_its_fields_or_as_a_whole(
-    town: Town, change: dict[str, Any], words: str
+    api: ApiHarness, change: dict[str, Any], words: str
 ) -> None:
-    made = await town.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"})
-    answer = await patch(town, made, {"schedule": change})
+    made = await api.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"})
+    answer = await patch(api, made, {"schedule": change})
     assert (answer.status_code, answer.json()["schedule"]["words"]) == (200, words), answer.text
 
 
-async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(town: Town) -> None:
-    made = await town.make()
-    assert (await patch(town, made, made)).json() == made, "nothing has changed, so there is no new revision"
-    answer = await patch(town, made, {"name": "x", "status": "paused", "run_count": 7, "enabled": False})
+async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(api: ApiHarness) -> None:
+    made = await api.make()
+    assert (await patch(api, made, made)).json() == made, "nothing has changed, so there is no new revision"
+    answer = await patch(api, made, {"name": "x", "status": "paused", "run_count": 7, "enabled": False})
     assert answer.status_code == 422
     assert problems(answer) == {
         "/status": "status is read-only, and is active now.",
@@ -74,21 +74,21 @@ async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(town: 
         "/enabled": "enabled is read-only, and is true now.",
     }
     assert "pause" in answer.json()["errors"][0]["hint"]
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["name"] == "beat"
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["name"] == "beat"
 
 
-async def test_a_whole_job_is_put_though_it_has_run_meanwhile(town: Town, clock: ManualClock) -> None:
-    made = await town.make(description="old", timeout="5m", schedule={"kind": "interval", "every": "10m"})
+async def test_a_whole_job_is_put_though_it_has_run_meanwhile(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(description="old", timeout="5m", schedule={"kind": "interval", "every": "10m"})
     clock.advance(timedelta(minutes=10))
-    await tick(town.database)
+    await tick(api.database)
     body = {**made, "name": "other"}
     del body["timeout"]
-    answer = await town.ask("PUT", f"/jobs/{made['id']}", json=body)
+    answer = await api.request("PUT", f"/jobs/{made['id']}", json=body)
     after = answer.json()
     assert answer.status_code == 200, answer.text
     assert (after["name"], after["description"], after["timeout"]) == ("other", "old", "10m")
     assert (after["fire_count"], after["schedule"]) == (1, made["schedule"])
-    answer = await town.ask("PUT", f"/jobs/{made['id']}", json=job(name="bare"))
+    answer = await api.request("PUT", f"/jobs/{made['id']}", json=job(name="bare"))
     assert (answer.json()["name"], answer.json()["description"], answer.json()["owner"]) == (
         "bare",
         "",
@@ -96,39 +96,39 @@ async def test_a_whole_job_is_put_though_it_has_run_meanwhile(town: Town, clock:
     )
 
 
-async def test_old_words_beside_new_fields_do_not_stand_in_the_way(town: Town) -> None:
-    made = await town.make()
+async def test_old_words_beside_new_fields_do_not_stand_in_the_way(api: ApiHarness) -> None:
+    made = await api.make()
     body = {**made, "schedule": {**made["schedule"], "every": "20m"}}
-    after = (await town.ask("PUT", f"/jobs/{made['id']}", json=body)).json()
+    after = (await api.request("PUT", f"/jobs/{made['id']}", json=body)).json()
     assert after["schedule"]["words"] == "Every 20 minutes"
 
 
-async def test_a_one_shot_that_is_over_can_still_be_renamed(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule={"words": "in 2 hours"}, end_at="2027-01-16T00:00:00Z")
+async def test_a_one_shot_that_is_over_can_still_be_renamed(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule={"words": "in 2 hours"}, end_at="2027-01-16T00:00:00Z")
     clock.advance(timedelta(days=3))
-    await tick(town.database)
-    answer = await patch(town, made, {"name": "other"})
+    await tick(api.database)
+    answer = await patch(api, made, {"name": "other"})
     assert (answer.status_code, answer.json()["name"]) == (200, "other"), answer.text
-    answer = await patch(town, made, {"end_at": "2027-01-16T01:00:00Z"})
+    answer = await patch(api, made, {"end_at": "2027-01-16T01:00:00Z"})
     assert problems(answer) == {"/end_at": "end_at has passed."}
 
 
-async def test_what_is_wrong_with_a_change_is_told_at_once_and_nothing_is_changed(town: Town) -> None:
-    made = await town.make()
-    answer = await patch(town, made, {"timeout": 5, "nmae": "x", "schedule": {"every": "never"}})
+async def test_what_is_wrong_with_a_change_is_told_at_once_and_nothing_is_changed(api: ApiHarness) -> None:
+    made = await api.make()
+    answer = await patch(api, made, {"timeout": 5, "nmae": "x", "schedule": {"every": "never"}})
     assert answer.status_code == 422
     assert set(problems(answer)) == {"/timeout", "/nmae", "/schedule/every"}
     bodies: list[Any] = [[], "x", None, 7]
     for body in bodies:
-        answer = await patch(town, made, body)
+        answer = await patch(api, made, body)
         assert answer.status_code == 422, answer.text
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json() == made
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json() == made
 
 
-async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
-    answer = await town.ask("POST", "/jobs", json=job())
+async def test_if_match_lets_only_who_has_seen_it_change_it(api: ApiHarness) -> None:
+    answer = await api.request("POST", "/jobs", json=job())
     made, first = answer.json(), {"If-Match": answer.headers["etag"]}
-    second = {"If-Match": (await patch(town, made, {"name": "two"}, headers=first)).headers["etag"]}
+    second = {"If-Match": (await patch(api, made, {"name": "two"}, headers=first)).headers["etag"]}
     for method, path, body in (
         ("PATCH", "", {"name": "three"}),
         ("PUT", "", job(name="three")),
@@ -137,20 +137,20 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
         ("POST", "/pause", {}),
         ("POST", "/run", {}),
     ):
-        stale = await town.ask(method, f"/jobs/{made['id']}{path}", json=body, headers=first)
+        stale = await api.request(method, f"/jobs/{made['id']}{path}", json=body, headers=first)
         assert (stale.status_code, stale.json()["code"]) == (412, "stale_revision"), (method, path)
         assert stale.headers["etag"] == '"2"'
         assert f"({made['owner']}) changed it at 2027-01-15T12:00:00+00:00" in stale.json()["detail"]
     for tags in ('"2"', '"7", "2"', "*", second["If-Match"]):
-        fine = await town.ask("POST", f"/jobs/{made['id']}/run", headers={"If-Match": tags})
+        fine = await api.request("POST", f"/jobs/{made['id']}/run", headers={"If-Match": tags})
         assert fine.status_code == 201, tags
     for tags in ('W/"2"', '"x"', '"7"'):
-        assert (await patch(town, made, {}, headers={"If-Match": tags})).status_code == 412, tags
+        assert (await patch(api, made, {}, headers={"If-Match": tags})).status_code == 412, tags
 
-    stale = await patch(town, made, {"revision": 1, "name": "three"})
+    stale = await patch(api, made, {"revision": 1, "name": "three"})
     assert stale.status_code == 412, "a revision in the body is what its author has seen"
     for odd in ("1", 1.0, True, None):
-        unread = await patch(town, made, {"revision": odd, "name": "three"})
+        unread = await patch(api, made, {"revision": odd, "name": "three"})
         assert problems(unread) == {"/revision": "revision is a whole number."}, "not passed over"
 
 
@@ -158,65 +158,65 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
     ("tags", "hint"),
     [("2", 'Send "2", with the quotes.'), ("", "as it came"), ("two", "as it came"), ('"2", 3', 'Send "3"')],
 )
-async def test_an_if_match_that_is_no_tag_is_named(town: Town, tags: str, hint: str) -> None:
-    made = await town.make()
+async def test_an_if_match_that_is_no_tag_is_named(api: ApiHarness, tags: str, hint: str) -> None:
+    made = await api.make()
     for method in ("PATCH", "DELETE"):
-        answer = await town.ask(method, f"/jobs/{made['id']}", json={}, headers={"If-Match": tags})
+        answer = await api.request(method, f"/jobs/{made['id']}", json={}, headers={"If-Match": tags})
         assert answer.status_code == 422, answer.text
         [error] = answer.json()["errors"]
         assert (error["pointer"], hint in error["hint"]) == ("/If-Match", True)
 
 
-async def test_an_if_match_of_something_else_says_so(town: Town) -> None:
-    made = await town.make()
+async def test_an_if_match_of_something_else_says_so(api: ApiHarness) -> None:
+    made = await api.make()
     for tags, words in (('"abc"', "names no revision"), ('W/"1"', "Weak tags")):
-        answer = await patch(town, made, {"name": "x"}, headers={"If-Match": tags})
+        answer = await patch(api, made, {"name": "x"}, headers={"If-Match": tags})
         assert (answer.status_code, words in answer.json()["detail"]) == (412, True), answer.text
 
 
-async def test_of_two_at_once_with_the_same_etag_one_wins(town: Town) -> None:
-    made = await town.make()
+async def test_of_two_at_once_with_the_same_etag_one_wins(api: ApiHarness) -> None:
+    made = await api.make()
     headers = {"If-Match": '"1"'}
     answers = await asyncio.gather(
-        *(patch(town, made, {"name": name}, headers=headers) for name in ("one", "two"))
+        *(patch(api, made, {"name": name}, headers=headers) for name in ("one", "two"))
     )
     assert sorted(answer.status_code for answer in answers) == [200, 412]
     [won] = [answer.json() for answer in answers if answer.status_code == 200]
-    after = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    after = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert (after["revision"], after["name"]) == (2, won["name"])
 
 
-async def test_patches_of_different_fields_at_once_all_count(town: Town) -> None:
-    made = await town.make()
+async def test_patches_of_different_fields_at_once_all_count(api: ApiHarness) -> None:
+    made = await api.make()
     changes: list[dict[str, Any]] = [{"name": "other"}, {"timeout": "1m"}, {"tags": ["a"]}]
-    answers = await asyncio.gather(*(patch(town, made, change) for change in changes))
+    answers = await asyncio.gather(*(patch(api, made, change) for change in changes))
     assert {answer.status_code for answer in answers} == {200}
-    after = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    after = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert (after["name"], after["timeout"], after["tags"], after["revision"]) == ("other", "1m", ["a"], 4)
 
 
-async def test_an_etag_that_still_holds_is_answered_without_a_body(town: Town) -> None:
-    made = await town.make()
+async def test_an_etag_that_still_holds_is_answered_without_a_body(api: ApiHarness) -> None:
+    made = await api.make()
     path = f"/jobs/{made['id']}"
-    tag = (await town.ask("GET", path)).headers["etag"]
-    same = await town.ask("GET", path, headers={"If-None-Match": f'"x", W/{tag}'})
+    tag = (await api.request("GET", path)).headers["etag"]
+    same = await api.request("GET", path, headers={"If-None-Match": f'"x", W/{tag}'})
     assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
-    await town.ask("POST", f"{path}/pause")
-    other = await town.ask("GET", path, headers={"If-None-Match": tag})
+    await api.request("POST", f"{path}/pause")
+    other = await api.request("GET", path, headers={"If-None-Match": tag})
     assert (other.status_code, other.json()["status"]) == (200, "paused"), (
         "its revision is the same, its state is not"
     )
 
 
-async def test_revisions_tell_who_changed_what_and_why(town: Town) -> None:
-    made = await town.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "UTC"}, tags=["a"])
+async def test_revisions_tell_who_changed_what_and_why(api: ApiHarness) -> None:
+    made = await api.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "UTC"}, tags=["a"])
     change = {
         "schedule": {"expr": "0 7 * * *"},
         "tags": ["a", "b"],
         "window": {"start": "06:00", "end": "08:00"},
     }
-    await patch(town, made, change, params={"revision_note": "An hour later."})
-    found = (await town.ask("GET", f"/jobs/{made['id']}/revisions", role="viewer")).json()
+    await patch(api, made, change, params={"revision_note": "An hour later."})
+    found = (await api.request("GET", f"/jobs/{made['id']}/revisions", role="viewer")).json()
     newest, oldest = found["items"]
     assert (newest["revision"], newest["note"], newest["actor"]) == (2, "An hour later.", made["owner"])
     window = {"start": "06:00", "end": "08:00", "days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}
@@ -230,64 +230,64 @@ async def test_revisions_tell_who_changed_what_and_why(town: Town) -> None:
     assert found["next_cursor"] is None
 
 
-async def test_a_job_goes_back_to_an_old_revision(town: Town) -> None:
-    made = await town.make()
-    await patch(town, made, {"name": "other", "timeout": "1m"})
-    town.hints.clear()
+async def test_a_job_goes_back_to_an_old_revision(api: ApiHarness) -> None:
+    made = await api.make()
+    await patch(api, made, {"name": "other", "timeout": "1m"})
+    api.hints.clear()
     body = {"revision": 1, "note": "It was better."}
-    answer = await town.ask("POST", f"/jobs/{made['id']}/revert", json=body)
+    answer = await api.request("POST", f"/jobs/{made['id']}/revert", json=body)
     after = answer.json()
     assert (answer.status_code, after["revision"], after["name"], after["timeout"]) == (200, 3, "beat", "10m")
-    assert town.hints == ["timers"]
-    [newest, *_] = (await town.ask("GET", f"/jobs/{made['id']}/revisions")).json()["items"]
+    assert api.hints == ["timers"]
+    [newest, *_] = (await api.request("GET", f"/jobs/{made['id']}/revisions")).json()["items"]
     assert newest["note"] == "Back to revision 1. It was better."
-    answer = await town.ask("POST", f"/jobs/{made['id']}/revert", json={"revision": 9})
+    answer = await api.request("POST", f"/jobs/{made['id']}/revert", json={"revision": 9})
     assert problems(answer) == {"/revision": "This job has no revision 9."}
 
 
 async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_it_was_given(
-    town: Town,
+    api: ApiHarness,
 ) -> None:
-    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    upstream, by_hand = await town.make(name="of a person"), {"kind": "manual"}
-    mine = (await town.ask("POST", "/jobs", role="agent", json=job(name="mine", schedule=by_hand))).json()
-    await patch(town, mine, {"depends_on": [{"job": upstream["id"]}]})
-    kept = await patch(town, mine, {"timeout": "1m"}, role="agent")
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    upstream, manual = await api.make(name="of a person"), {"kind": "manual"}
+    mine = (await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=manual))).json()
+    await patch(api, mine, {"depends_on": [{"job": upstream["id"]}]})
+    kept = await patch(api, mine, {"timeout": "1m"}, role="agent")
     assert (kept.status_code, kept.json()["depends_on"][0]["job"]) == (200, upstream["id"])
-    assert (await patch(town, mine, {"depends_on": []}, role="agent")).status_code == 200
-    back = await town.ask("POST", f"/jobs/{mine['id']}/revert", role="agent", json={"revision": 2})
+    assert (await patch(api, mine, {"depends_on": []}, role="agent")).status_code == 200
+    back = await api.request("POST", f"/jobs/{mine['id']}/revert", role="agent", json={"revision": 2})
     assert problems(back) == {"/depends_on/0/job": "There is no such job."}
-    back = await town.ask("POST", f"/jobs/{mine['id']}/revert", json={"revision": 2})
+    back = await api.request("POST", f"/jobs/{mine['id']}/revert", json={"revision": 2})
     assert back.status_code == 200, "whoever sees that job may"
 
 
-async def test_delete_archives_and_purge_is_for_administrators(town: Town) -> None:
-    made = await town.make()
+async def test_delete_archives_and_purge_is_for_administrators(api: ApiHarness) -> None:
+    made = await api.make()
     path = f"/jobs/{made['id']}"
-    answer = await town.ask("DELETE", path)
+    answer = await api.request("DELETE", path)
     assert (answer.status_code, answer.content) == (204, b"")
-    assert (await town.ask("GET", path)).json()["status"] == "archived"
-    assert (await patch(town, made, {"name": "x"})).status_code == 409
-    denied = await town.ask("DELETE", path, params={"purge": "true"})
+    assert (await api.request("GET", path)).json()["status"] == "archived"
+    assert (await patch(api, made, {"name": "x"})).status_code == 409
+    denied = await api.request("DELETE", path, params={"purge": "true"})
     assert (denied.status_code, denied.json()["code"]) == (403, "denied")
-    assert (await town.ask("DELETE", path, params={"purge": "true"}, role="admin")).status_code == 204
-    assert (await town.ask("GET", path)).status_code == 404
+    assert (await api.request("DELETE", path, params={"purge": "true"}, role="admin")).status_code == 204
+    assert (await api.request("GET", path)).status_code == 404
 
 
-async def test_deleting_what_others_depend_on_needs_detach(town: Town) -> None:
-    first = await town.make(name="extract")
+async def test_deleting_what_others_depend_on_needs_detach(api: ApiHarness) -> None:
+    first = await api.make(name="extract")
     after = {"job": first["id"]}
-    second = await town.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
-    answer = await town.ask("DELETE", f"/jobs/{first['id']}")
+    second = await api.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
+    answer = await api.request("DELETE", f"/jobs/{first['id']}")
     assert (answer.status_code, "load" in answer.json()["detail"]) == (409, True)
-    assert (await town.ask("DELETE", f"/jobs/{first['id']}", params={"detach": "true"})).status_code == 204
-    assert (await town.ask("GET", f"/jobs/{second['id']}")).json()["depends_on"] == []
+    assert (await api.request("DELETE", f"/jobs/{first['id']}", params={"detach": "true"})).status_code == 204
+    assert (await api.request("GET", f"/jobs/{second['id']}")).json()["depends_on"] == []
 
 
-async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> None:
-    made = await town.make()
-    key = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    strangers = [town.keys["globex", "editor"], key]
+async def test_what_others_own_cannot_be_changed_from_outside(api: ApiHarness) -> None:
+    made = await api.make()
+    key = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    strangers = [api.keys["globex", "editor"], key]
     for method, path, body in (
         ("PUT", "", job()),
         ("PATCH", "", {"name": "mine"}),
@@ -302,12 +302,12 @@ async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> Non
                 "If-Match": '"9"',
             }
             answers = [
-                await town.http.request(method, f"/api/v1/jobs/{job_id}{path}", json=body, headers=headers)
+                await api.http.request(method, f"/api/v1/jobs/{job_id}{path}", json=body, headers=headers)
                 for job_id in (made["id"], "0198d9b6-0000-7000-8000-000000000000")
             ]
             assert {answer.status_code for answer in answers} == {404}, (method, path)
             assert answers[0].content == answers[1].content
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json() == made
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json() == made
 
 
 @pytest.mark.parametrize(
@@ -377,41 +377,41 @@ async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> Non
     ],
 )
 async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wrong(
-    town: Town, kind: str, config: dict[str, Any], wrong: dict[str, str]
+    api: ApiHarness, kind: str, config: dict[str, Any], wrong: dict[str, str]
 ) -> None:
-    answer = await town.ask("POST", "/jobs", json=job(type=kind, config=config))
+    answer = await api.request("POST", "/jobs", json=job(type=kind, config=config))
     assert (answer.status_code, problems(answer)) == (422, wrong)
-    made = await town.make()
-    answer = await town.ask("PUT", f"/jobs/{made['id']}", json=job(type=kind, config=config))
+    made = await api.make()
+    answer = await api.request("PUT", f"/jobs/{made['id']}", json=job(type=kind, config=config))
     assert (answer.status_code, problems(answer)) == (422, wrong)
 
 
-async def test_where_a_host_may_go_is_not_judged_by_the_server(town: Town) -> None:
+async def test_where_a_host_may_go_is_not_judged_by_the_server(api: ApiHarness) -> None:
     wanted = job(config={"url": "http://10.0.0.5/"}, target={"host": "rack-1"})
-    assert problems(await town.ask("POST", "/jobs", json=wanted)).keys() == {
+    assert problems(await api.request("POST", "/jobs", json=wanted)).keys() == {
         "/target/host"
     }  # no such host yet
 
 
-async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: Town) -> None:
+async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(api: ApiHarness) -> None:
     secret = {"secret": "hook"}
-    made = await town.ask(
+    made = await api.request(
         "POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"}
     )
     assert made.status_code == 201, made.text
-    await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret})
-    await town.make(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
-    await town.make(type="elsewhere", config={"anything": 1})
+    await api.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret})
+    await api.make(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
+    await api.make(type="elsewhere", config={"anything": 1})
 
 
-async def test_celery_without_results_is_refused_when_the_job_is_written(town: Town) -> None:
+async def test_celery_without_results_is_refused_when_the_job_is_written(api: ApiHarness) -> None:
     wanted = job(type="celery", config={"task": "shop.sync"})
     registry.refuse_type("celery", NO_RESULT_BACKEND)
     try:
-        answer = await town.ask("POST", "/jobs", json=wanted)
+        answer = await api.request("POST", "/jobs", json=wanted)
         [error] = answer.json()["errors"]
     finally:
         registry.refuse_type("celery", None)
     assert (answer.status_code, error["pointer"]) == (422, "/type")
     assert "FOLIOT_CELERY_RESULT_URL" in error["hint"]
-    assert (await town.ask("POST", "/jobs", json=wanted)).status_code == 201
+    assert (await api.request("POST", "/jobs", json=wanted)).status_code == 201

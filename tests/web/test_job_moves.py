@@ -19,34 +19,34 @@ from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
-from tests.web.conftest import Town, problems
+from tests.web.conftest import ApiHarness, problems
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_by_hand_is_made_at_once_with_its_own_input(town: Town) -> None:
-    made = await town.make(payload={"full": False, "keep": 1})
-    answer = await town.ask(
+async def test_a_manual_run_is_made_at_once_with_its_own_input(api: ApiHarness) -> None:
+    made = await api.make(payload={"full": False, "keep": 1})
+    answer = await api.request(
         "POST", f"/jobs/{made['id']}/run", role="operator", json={"input": {"full": True}}
     )
     run = answer.json()
     assert (answer.status_code, answer.headers["location"]) == (201, f"/api/v1/runs/{run['id']}")
     assert (run["trigger"], run["status"], run["job_id"]) == ("manual", "ready", made["id"])
     assert run["input"] == {"full": True, "keep": 1}
-    assert (await town.ask("GET", f"/runs/{run['id']}")).json() == run
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["next_run_at"] == made["next_run_at"]
+    assert (await api.request("GET", f"/runs/{run['id']}")).json() == run
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["next_run_at"] == made["next_run_at"]
 
 
-async def test_a_run_by_hand_needs_no_body_and_waits_behind_a_live_one(town: Town) -> None:
-    made = await town.make(schedule={"kind": "manual"})
-    statuses = [(await town.ask("POST", f"/jobs/{made['id']}/run")).json()["status"] for _ in range(2)]
+async def test_a_manual_run_needs_no_body_and_waits_behind_a_live_one(api: ApiHarness) -> None:
+    made = await api.make(schedule={"kind": "manual"})
+    statuses = [(await api.request("POST", f"/jobs/{made['id']}/run")).json()["status"] for _ in range(2)]
     assert statuses == ["ready", "waiting"]
 
 
-async def test_a_paused_job_plans_nothing_until_it_is_resumed(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule={"kind": "interval", "every": "1m"})
+async def test_a_paused_job_plans_nothing_until_it_is_resumed(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule={"kind": "interval", "every": "1m"})
     path = f"/jobs/{made['id']}"
-    answer = await town.ask("POST", f"{path}/pause", json={"reason": "maintenance"})
+    answer = await api.request("POST", f"{path}/pause", json={"reason": "maintenance"})
     paused = answer.json()
     assert (answer.status_code, answer.headers["etag"][:3]) == (200, '"1-')
     assert (paused["status"], paused["status_reason"], paused["next_run_at"]) == (
@@ -54,31 +54,31 @@ async def test_a_paused_job_plans_nothing_until_it_is_resumed(town: Town, clock:
         "maintenance",
         None,
     )
-    assert (await town.ask("GET", f"{path}/next")).json() == {"items": []}
+    assert (await api.request("GET", f"{path}/next")).json() == {"items": []}
     clock.advance(timedelta(minutes=5))
-    await tick(town.database)
-    assert (await town.ask("GET", f"{path}/runs")).json()["items"] == []
-    resumed = (await town.ask("POST", f"{path}/resume")).json()
+    await tick(api.database)
+    assert (await api.request("GET", f"{path}/runs")).json()["items"] == []
+    resumed = (await api.request("POST", f"{path}/resume")).json()
     assert (resumed["status"], resumed["next_run_at"]) == ("active", "2027-01-15T12:06:00Z")
-    (gap,) = (await town.ask("GET", f"{path}/runs")).json()["items"]
+    (gap,) = (await api.request("GET", f"{path}/runs")).json()["items"]
     assert (gap["status"], gap["skip_reason"], gap["count"]) == ("skipped", "paused", 5)
     assert (gap["planned_for"], gap["planned_until"]) == ("2027-01-15T12:01:00Z", "2027-01-15T12:05:00Z")
 
 
-async def test_a_pause_may_have_an_end_in_the_future(town: Town) -> None:
-    made = await town.make()
+async def test_a_pause_may_have_an_end_in_the_future(api: ApiHarness) -> None:
+    made = await api.make()
     path = f"/jobs/{made['id']}/pause"
-    past = await town.ask("POST", path, json={"until": "2027-01-15T11:00:00Z"})
+    past = await api.request("POST", path, json={"until": "2027-01-15T11:00:00Z"})
     assert (past.status_code, list(problems(past))) == (422, ["/until"])
-    ahead = await town.ask("POST", path, json={"until": "2027-01-15T13:00:00+01:00"})
+    ahead = await api.request("POST", path, json={"until": "2027-01-15T13:00:00+01:00"})
     assert ahead.status_code == 422
-    ahead = await town.ask("POST", path, json={"until": "2027-01-16T13:00:00+01:00"})
+    ahead = await api.request("POST", path, json={"until": "2027-01-16T13:00:00+01:00"})
     assert (ahead.status_code, ahead.json()["paused_until"]) == (200, "2027-01-16T12:00:00Z")
 
 
-async def test_a_move_that_cannot_be_made_says_which_can(town: Town) -> None:
-    made = await town.make()
-    answer = await town.ask("POST", f"/jobs/{made['id']}/resume")
+async def test_a_move_that_cannot_be_made_says_which_can(api: ApiHarness) -> None:
+    made = await api.make()
+    answer = await api.request("POST", f"/jobs/{made['id']}/resume")
     assert (answer.status_code, answer.json()["code"]) == (409, "illegal_move")
     assert answer.json()["detail"] == "This job is active, so it cannot resume."
     assert "pause" in answer.json()["errors"][0]["hint"]
@@ -97,44 +97,44 @@ async def test_a_move_that_cannot_be_made_says_which_can(town: Town) -> None:
     ],
 )
 async def test_a_wrong_body_is_refused_where_it_is_wrong(
-    town: Town, verb: str, body: Any, pointer: str
+    api: ApiHarness, verb: str, body: Any, pointer: str
 ) -> None:
-    made = await town.make()
-    answer = await town.ask("POST", f"/jobs/{made['id']}/{verb}", json=body)
+    made = await api.make()
+    answer = await api.request("POST", f"/jobs/{made['id']}/{verb}", json=body)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
-async def test_a_job_after_another_names_it(town: Town) -> None:
-    first = await town.make(name="extract")
+async def test_a_job_after_another_names_it(api: ApiHarness) -> None:
+    first = await api.make(name="extract")
     after = {"job": first["id"], "on": "success", "mode": "trigger", "delay": "5m", "max_age": None}
-    second = await town.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
+    second = await api.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
     assert (second["depends_on"], second["depends_when"]) == ([after], "all")
-    assert (await town.ask("GET", f"/jobs/{second['id']}")).json() == second
+    assert (await api.request("GET", f"/jobs/{second['id']}")).json() == second
 
 
-async def test_what_can_start_something_hints_at_it(town: Town) -> None:
-    made = await town.make()
+async def test_what_can_start_something_hints_at_it(api: ApiHarness) -> None:
+    made = await api.make()
     said = []
     for verb in ("run", "pause", "resume", "resume"):
-        town.hints.clear()
-        await town.ask("POST", f"/jobs/{made['id']}/{verb}")
-        said.append(sorted(town.hints))
+        api.hints.clear()
+        await api.request("POST", f"/jobs/{made['id']}/{verb}")
+        said.append(sorted(api.hints))
     assert said == [["ready"], [], ["ready", "timers"], []]
-    town.hints.clear()
-    await town.make()
-    assert town.hints == ["timers"]
+    api.hints.clear()
+    await api.make()
+    assert api.hints == ["timers"]
 
 
-async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
-    made = await town.make()
-    paused = await town.ask("POST", f"/jobs/{made['id']}/pause", headers={"X-Forwarded-For": "192.0.2.7"})
+async def test_what_was_done_is_in_the_audit(api: ApiHarness, owner: Any) -> None:
+    made = await api.make()
+    paused = await api.request("POST", f"/jobs/{made['id']}/pause", headers={"X-Forwarded-For": "192.0.2.7"})
     found = owner.execute(
         "SELECT action, actor, host(address), request_id, prefix FROM foliot.audit"
         " JOIN foliot.api_keys AS keys ON keys.id = key_id WHERE object_id = %s ORDER BY action",
         [made["id"]],
     ).fetchall()
     assert [row[0] for row in found] == ["job.created", "job.paused"]
-    prefix = town.keys["acme", "editor"].split("_")[1]
+    prefix = api.keys["acme", "editor"].split("_")[1]
     assert found[1][1:] == (made["owner"], "127.0.0.1", paused.headers["X-Request-Id"], prefix)
 
 
@@ -155,26 +155,26 @@ DAY_BEFORE = datetime(2027, 1, 14, tzinfo=UTC)
     ],
 )
 async def test_a_verb_looks_under_its_lock_whether_the_job_is_as_it_was_seen(
-    town: Town, owner: Any, verb: Verb
+    api: ApiHarness, owner: Any, verb: Verb
 ) -> None:
-    made = await town.make()
-    edited = await town.ask("PATCH", f"/jobs/{made['id']}", json={"name": "two"})
+    made = await api.make()
+    edited = await api.request("PATCH", f"/jobs/{made['id']}", json={"name": "two"})
     before = owner.execute("SELECT count(*) FROM foliot.audit").fetchone()
-    job_id, acme = JobId(UUID(made["id"])), town.ids["acme"]
+    job_id, acme = JobId(UUID(made["id"])), api.ids["acme"]
     with pytest.raises(StaleRevision, match=r"editor-\w+ \([0-9a-f-]+\) changed it") as stale:
-        await verb(town.database, Scope(acme, TEST, expected_revision=1), job_id)
+        await verb(api.database, Scope(acme, TEST, expected_revision=1), job_id)
     assert (stale.value.revision, edited.json()["revision"]) == (2, 2)
     assert owner.execute("SELECT count(*) FROM foliot.audit").fetchone() == before
 
 
-async def test_an_agent_cannot_edit_what_is_no_longer_its_own(town: Town, owner: Any) -> None:
-    made = await town.make()
-    job_id, acme = JobId(UUID(made["id"])), town.ids["acme"]
+async def test_an_agent_cannot_edit_what_is_no_longer_its_own(api: ApiHarness, owner: Any) -> None:
+    made = await api.make()
+    job_id, acme = JobId(UUID(made["id"])), api.ids["acme"]
     stranger = PrincipalId(uuid4())
-    definition = (await jobs.get(town.database, acme, job_id)).definition
+    definition = (await jobs.get(api.database, acme, job_id)).definition
     for act in (
-        job_edits.edit(town.database, Scope(acme, TEST, visible_owner=stranger), job_id, definition),
-        revisions.revert(town.database, Scope(acme, TEST, visible_owner=stranger), job_id, 1),
+        job_edits.edit(api.database, Scope(acme, TEST, visible_owner=stranger), job_id, definition),
+        revisions.revert(api.database, Scope(acme, TEST, visible_owner=stranger), job_id, 1),
     ):
         with pytest.raises(NotFound):
             await act

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foliot.storage.tx import Database, Role
-from tests.web.conftest import Town, job
+from tests.web.conftest import ApiHarness, job
 
 pytestmark = pytest.mark.anyio
 CUSTOM_TYPE = {
@@ -34,18 +34,18 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.parametrize("fields", [{}, CUSTOM_TYPE, MESSAGE])
 async def test_create_replace_and_patch_open_one_transaction_each(
-    town: Town, opened: list[Any], fields: dict[str, Any]
+    api: ApiHarness, opened: list[Any], fields: dict[str, Any]
 ) -> None:
-    await town.ask("GET", "/jobs")  # the key is looked up once, and remembered
+    await api.request("GET", "/jobs")  # the key is looked up once, and remembered
     opened.clear()
-    made = await town.ask("POST", "/jobs", json=job(**fields))
+    made = await api.request("POST", "/jobs", json=job(**fields))
     counts = [len(opened)]
     opened.clear()
     path = f"/jobs/{made.json()['id']}"
-    await town.ask("PUT", path, json={**made.json(), "name": "replaced"})
+    await api.request("PUT", path, json={**made.json(), "name": "replaced"})
     counts.append(len(opened))
     opened.clear()
-    patched = await town.ask("PATCH", path, json={"name": "patched"})
+    patched = await api.request("PATCH", path, json={"name": "patched"})
     counts.append(len(opened))
     assert (patched.json()["name"], patched.json()["revision"]) == ("patched", 3)
     assert counts == [1, 1, 1]

@@ -11,7 +11,7 @@ from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town
+from tests.web.conftest import ApiHarness
 
 pytestmark = pytest.mark.anyio
 SCHEMA = {
@@ -22,13 +22,13 @@ SCHEMA = {
 }
 
 
-async def types(town: Town, who: str = "acme") -> dict[str, Any]:
-    return {each["name"]: each for each in (await town.ask("GET", "/job-types", who=who)).json()["items"]}
+async def types(api: ApiHarness, who: str = "acme") -> dict[str, Any]:
+    return {each["name"]: each for each in (await api.request("GET", "/job-types", who=who)).json()["items"]}
 
 
-async def employ(town: Town, lease: timedelta = workers.LEASE) -> None:
+async def employ(api: ApiHarness, lease: timedelta = workers.LEASE) -> None:
     told = [JobTypeDescription("DATA_SYNC", "Copy tables.", SCHEMA)]
-    await workers.register(town.database, "w", ["*"], ["DATA_SYNC"], 1, lease=lease, described=told)
+    await workers.register(api.database, "w", ["*"], ["DATA_SYNC"], 1, lease=lease, described=told)
 
 
 def sync(**config: Any) -> dict[str, Any]:
@@ -36,53 +36,57 @@ def sync(**config: Any) -> dict[str, Any]:
 
 
 async def test_a_type_that_only_a_worker_knows_is_listed_with_what_it_takes(
-    town: Town, clock: ManualClock
+    api: ApiHarness, clock: ManualClock
 ) -> None:
-    assert "DATA_SYNC" not in await types(town)
-    await employ(town)
-    found = (await types(town))["DATA_SYNC"]
+    assert "DATA_SYNC" not in await types(api)
+    await employ(api)
+    found = (await types(api))["DATA_SYNC"]
     assert (found["description"], found["config_schema"]) == ("Copy tables.", SCHEMA)
     assert (found["active"], found["enabled"], found["known_to"]) == (True, True, ["workers"])
     clock.advance(timedelta(days=1))  # its worker is gone; what it told is still known
-    found = (await types(town))["DATA_SYNC"]
+    found = (await types(api))["DATA_SYNC"]
     assert (found["active"], found["config_schema"]) == (False, SCHEMA)
 
 
-async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(town: Town) -> None:
-    assert (await town.ask("POST", "/jobs", json=sync(anything=1))).status_code == 201  # nobody knows it yet
-    await employ(town)
-    refused = await town.ask("POST", "/jobs", json=sync(source=1, tables=["a", 2]))
+async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(api: ApiHarness) -> None:
+    assert (
+        await api.request("POST", "/jobs", json=sync(anything=1))
+    ).status_code == 201  # nobody knows it yet
+    await employ(api)
+    refused = await api.request("POST", "/jobs", json=sync(source=1, tables=["a", 2]))
     assert refused.status_code == 422
     assert [each["pointer"] for each in refused.json()["errors"]] == ["/config/source", "/config/tables/1"]
-    assert (await town.ask("POST", "/jobs", json=sync(tables=[]))).status_code == 422
-    made = await town.ask("POST", "/jobs", json=sync(source="crm"))
+    assert (await api.request("POST", "/jobs", json=sync(tables=[]))).status_code == 422
+    made = await api.request("POST", "/jobs", json=sync(source="crm"))
     assert (made.status_code, made.json()["warnings"]) == (201, [])
-    changed = await town.ask("PATCH", f"/jobs/{made.json()['id']}", json={"config": {"source": 5}})
+    changed = await api.request("PATCH", f"/jobs/{made.json()['id']}", json={"config": {"source": 5}})
     assert changed.status_code == 422
 
 
 async def test_a_type_that_is_type_off_skips_its_planned_times_in_that_workspace_alone(
-    town: Town, clock: ManualClock, owner: Any
+    api: ApiHarness, clock: ManualClock, owner: Any
 ) -> None:
-    mine, theirs = await town.make(), await town.make("globex")
-    off = await town.ask("PUT", "/job-types/http", role="admin", json={"enabled": False, "reason": "moving"})
+    mine, theirs = await api.make(), await api.make("globex")
+    off = await api.request(
+        "PUT", "/job-types/http", role="admin", json={"enabled": False, "reason": "moving"}
+    )
     assert (off.status_code, off.json()["enabled"], off.json()["disabled_reason"]) == (200, False, "moving")
-    assert (await types(town, "globex"))["http"]["enabled"] is True
+    assert (await types(api, "globex"))["http"]["enabled"] is True
     clock.advance(timedelta(minutes=10))
-    await tick(town.database)
-    [skipped] = (await town.ask("GET", f"/jobs/{mine['id']}/runs")).json()["items"]
+    await tick(api.database)
+    [skipped] = (await api.request("GET", f"/jobs/{mine['id']}/runs")).json()["items"]
     assert (skipped["status"], skipped["skip_reason"]) == ("skipped", "type_disabled")
-    [fired] = (await town.ask("GET", f"/jobs/{theirs['id']}/runs", who="globex")).json()["items"]
+    [fired] = (await api.request("GET", f"/jobs/{theirs['id']}/runs", who="globex")).json()["items"]
     assert fired["status"] == "ready"
-    refused = await town.ask("POST", f"/jobs/{mine['id']}/run")
+    refused = await api.request("POST", f"/jobs/{mine['id']}/run")
     assert (refused.status_code, "switched off" in refused.json()["detail"]) == (409, True)
-    why = (await town.ask("GET", f"/runs/{skipped['id']}/explain")).json()
+    why = (await api.request("GET", f"/runs/{skipped['id']}/explain")).json()
     assert "switched off" in str(why)
-    on = await town.ask("PUT", "/job-types/http", role="admin", json={"enabled": True})
+    on = await api.request("PUT", "/job-types/http", role="admin", json={"enabled": True})
     assert on.json()["enabled"] is True
     clock.advance(timedelta(minutes=10))
-    await tick(town.database)
-    runs = (await town.ask("GET", f"/jobs/{mine['id']}/runs")).json()["items"]
+    await tick(api.database)
+    runs = (await api.request("GET", f"/jobs/{mine['id']}/runs")).json()["items"]
     assert [each["status"] for each in runs] == ["ready", "skipped"]
     trail = owner.execute(
         "SELECT action FROM foliot.audit WHERE action LIKE 'job_type.%' ORDER BY id"
@@ -90,10 +94,10 @@ async def test_a_type_that_is_type_off_skips_its_planned_times_in_that_workspace
     assert trail == [("job_type.disabled",), ("job_type.enabled",)]
 
 
-async def test_only_administrators_switch_types_and_only_those_that_there_are(town: Town) -> None:
+async def test_only_administrators_switch_types_and_only_those_that_there_are(api: ApiHarness) -> None:
     for role in ("viewer", "operator", "editor"):
-        answer = await town.ask("PUT", "/job-types/http", role=role, json={"enabled": False})
+        answer = await api.request("PUT", "/job-types/http", role=role, json={"enabled": False})
         assert answer.status_code == 403
     assert (
-        await town.ask("PUT", "/job-types/NOTHING", role="admin", json={"enabled": False})
+        await api.request("PUT", "/job-types/NOTHING", role="admin", json={"enabled": False})
     ).status_code == 404

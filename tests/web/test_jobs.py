@@ -9,7 +9,7 @@ import pytest
 
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town, job, problems
+from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
 CANONICAL: dict[str, Any] = {
@@ -25,8 +25,8 @@ CANONICAL: dict[str, Any] = {
 }
 
 
-async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(town: Town) -> None:
-    answer = await town.ask("POST", "/jobs", json=CANONICAL)
+async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(api: ApiHarness) -> None:
+    answer = await api.request("POST", "/jobs", json=CANONICAL)
     made = answer.json()
     assert answer.status_code == 201
     assert answer.headers["location"] == f"/api/v1/jobs/{made['id']}"
@@ -39,7 +39,7 @@ async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(town: T
     assert made["schedule"]["words"] == "Every day at 06:00, America/Argentina/Buenos_Aires"
     assert (made["status"], made["next_run_at"]) == ("active", "2027-01-16T09:00:00Z")
     assert (made["run_count"], made["revision"], made["created_at"]) == (0, 1, "2027-01-15T12:00:00Z")
-    read = await town.ask("GET", f"/jobs/{made['id']}")
+    read = await api.request("GET", f"/jobs/{made['id']}")
     assert (read.status_code, read.json(), read.headers["etag"]) == (200, made, answer.headers["etag"])
 
 
@@ -77,9 +77,9 @@ async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(town: T
     ],
 )
 async def test_a_schedule_can_be_said_in_each_of_these_ways(
-    town: Town, schedule: dict[str, Any], kind: str, next_run_at: str | None, words: str
+    api: ApiHarness, schedule: dict[str, Any], kind: str, next_run_at: str | None, words: str
 ) -> None:
-    made = await town.make(schedule=schedule)
+    made = await api.make(schedule=schedule)
     assert (made["schedule"]["kind"], made["next_run_at"], made["schedule"]["words"]) == (
         kind,
         next_run_at,
@@ -87,26 +87,26 @@ async def test_a_schedule_can_be_said_in_each_of_these_ways(
     )
 
 
-async def test_a_schedule_of_an_answer_can_be_sent_again(town: Town) -> None:
-    first = await town.make(schedule={"words": "every other tuesday at 14:30", "timezone": "Asia/Tokyo"})
-    again = await town.make(schedule=first["schedule"])
+async def test_a_schedule_of_an_answer_can_be_sent_again(api: ApiHarness) -> None:
+    first = await api.make(schedule={"words": "every other tuesday at 14:30", "timezone": "Asia/Tokyo"})
+    again = await api.make(schedule=first["schedule"])
     assert again["schedule"] == first["schedule"]
 
 
-async def test_words_that_contradict_the_fields_beside_them_are_refused(town: Town) -> None:
+async def test_words_that_contradict_the_fields_beside_them_are_refused(api: ApiHarness) -> None:
     schedule = {"kind": "interval", "every": "10m", "words": "every day at 9am"}
-    answer = await town.ask("POST", "/jobs", json=job(schedule=schedule))
+    answer = await api.request("POST", "/jobs", json=job(schedule=schedule))
     assert answer.status_code == 422
     assert list(problems(answer)) == ["/schedule/words"]
 
 
-async def test_a_schedule_without_a_zone_takes_the_workspace_s(town: Town, owner: Any) -> None:
+async def test_a_schedule_without_a_zone_takes_the_workspace_s(api: ApiHarness, owner: Any) -> None:
     owner.execute("UPDATE foliot.workspaces SET default_timezone = 'Asia/Tokyo' WHERE slug = 'acme'")
-    made = await town.make(schedule={"words": "every day at 9am"})
+    made = await api.make(schedule={"words": "every day at 9am"})
     assert (made["schedule"]["timezone"], made["next_run_at"]) == ("Asia/Tokyo", "2027-01-16T00:00:00Z")
 
 
-async def test_every_field_comes_back(town: Town) -> None:
+async def test_every_field_comes_back(api: ApiHarness) -> None:
     fields: dict[str, Any] = {
         "description": "all of it",
         "start_at": "2027-02-01T00:00:00Z",
@@ -139,23 +139,23 @@ async def test_every_field_comes_back(town: Town) -> None:
         "external_ref": {"source": "crontab", "id": 7},
         "payload": {"deep": [{"er": None}]},
     }
-    made = await town.make(**fields)
+    made = await api.make(**fields)
     assert {name: made[name] for name in fields} == fields
     assert (made["status"], made["next_run_at"]) == ("pending", "2027-02-01T00:00:00Z")
 
 
-async def test_a_job_made_disabled_has_no_next_time(town: Town) -> None:
-    made = await town.make(enabled=False)
+async def test_a_job_made_disabled_has_no_next_time(api: ApiHarness) -> None:
+    made = await api.make(enabled=False)
     assert (made["status"], made["next_run_at"]) == ("disabled", None)
-    assert (await town.ask("GET", f"/jobs/{made['id']}/next")).json() == {"items": []}
+    assert (await api.request("GET", f"/jobs/{made['id']}/next")).json() == {"items": []}
 
 
-async def test_pages_follow_each_other_newest_first_and_end(town: Town) -> None:
-    names = [(await town.make(name=f"job {number}"))["name"] for number in range(5)]
+async def test_pages_follow_each_other_newest_first_and_end(api: ApiHarness) -> None:
+    names = [(await api.make(name=f"job {number}"))["name"] for number in range(5)]
     seen, cursor = [], None
     for _ in range(4):
         page = (
-            await town.ask("GET", "/jobs", params={"limit": 2, **({"cursor": cursor} if cursor else {})})
+            await api.request("GET", "/jobs", params={"limit": 2, **({"cursor": cursor} if cursor else {})})
         ).json()
         seen.append(len(page["items"]))
         names = [name for name in names if name not in {each["name"] for each in page["items"]}]
@@ -165,13 +165,13 @@ async def test_pages_follow_each_other_newest_first_and_end(town: Town) -> None:
     assert (seen, names) == ([2, 2, 1], [])
 
 
-async def test_a_list_can_be_narrowed_and_is_newest_first(town: Town, clock: ManualClock) -> None:
-    await town.make(name="one", tags=["billing"], queue="slow")
+async def test_a_list_can_be_narrowed_and_is_newest_first(api: ApiHarness, clock: ManualClock) -> None:
+    await api.make(name="one", tags=["billing"], queue="slow")
     clock.advance(timedelta(seconds=1))
-    await town.make(name="two", type="python", enabled=False)
+    await api.make(name="two", type="python", enabled=False)
 
     async def names(**params: Any) -> list[str]:
-        found = (await town.ask("GET", "/jobs", params=params)).json()["items"]
+        found = (await api.request("GET", "/jobs", params=params)).json()["items"]
         return [each["name"] for each in found]
 
     assert await names() == ["two", "one"]
@@ -194,35 +194,37 @@ async def test_a_list_can_be_narrowed_and_is_newest_first(town: Town, clock: Man
         ({"status": "sleeping"}, "/status/0"),
     ],
 )
-async def test_a_wrong_parameter_is_named(quiet_town: Town, params: dict[str, Any], pointer: str) -> None:
-    answer = await quiet_town.ask("GET", "/jobs", params=params)
+async def test_a_wrong_parameter_is_named(
+    shared_api: ApiHarness, params: dict[str, Any], pointer: str
+) -> None:
+    answer = await shared_api.request("GET", "/jobs", params=params)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
-async def test_what_a_job_did_is_a_page_of_runs(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule={"kind": "interval", "every": "1m"})
+async def test_what_a_job_did_is_a_page_of_runs(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule={"kind": "interval", "every": "1m"})
     for _ in range(2):
         clock.advance(timedelta(minutes=1))
-        await tick(town.database)
-    page = (await town.ask("GET", f"/jobs/{made['id']}/runs")).json()
+        await tick(api.database)
+    page = (await api.request("GET", f"/jobs/{made['id']}/runs")).json()
     newest, first = page["items"]
     assert page["next_cursor"] is None
     assert (first["number"], first["status"], first["trigger"]) == (1, "ready", "schedule")
     assert (first["planned_for"], first["planned_local"]) == ("2027-01-15T12:01:00Z", "2027-01-15T12:01:00")
     assert (newest["status"], newest["skip_reason"]) == ("skipped", "overlap")
-    read = await town.ask("GET", f"/runs/{first['id']}")
+    read = await api.request("GET", f"/runs/{first['id']}")
     assert (read.status_code, read.json()) == (200, {**first, "attempts": [], "artifacts": []})
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["skip_count"] == 1
-    assert len((await town.ask("GET", f"/jobs/{made['id']}/runs", params={"limit": 1})).json()["items"]) == 1
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["skip_count"] == 1
+    assert (
+        len((await api.request("GET", f"/jobs/{made['id']}/runs", params={"limit": 1})).json()["items"]) == 1
+    )
 
 
 async def test_the_next_times_come_with_the_wall_clock_and_what_clock_changes_do(
-    town: Town, clock: ManualClock
+    api: ApiHarness, clock: ManualClock
 ) -> None:
-    made = await town.make(
-        schedule={"kind": "cron", "expr": "30 2 13-15 3 *", "timezone": "America/New_York"}
-    )
-    items = (await town.ask("GET", f"/jobs/{made['id']}/next", params={"n": 2})).json()["items"]
+    made = await api.make(schedule={"kind": "cron", "expr": "30 2 13-15 3 *", "timezone": "America/New_York"})
+    items = (await api.request("GET", f"/jobs/{made['id']}/next", params={"n": 2})).json()["items"]
     assert [(each["planned_for"], each["planned_local"]) for each in items] == [
         ("2027-03-13T07:30:00Z", "2027-03-13T02:30:00"),
         ("2027-03-14T07:00:00Z", "2027-03-14T02:30:00"),
@@ -231,38 +233,38 @@ async def test_the_next_times_come_with_the_wall_clock_and_what_clock_changes_do
     assert "does not exist in America/New_York" in items[1]["notes"][0]
 
 
-async def test_after_a_fixed_delay_only_the_first_time_is_known(town: Town) -> None:
-    made = await town.make(schedule={"kind": "interval", "every": "5m", "mode": "fixed_delay"})
-    (only,) = (await town.ask("GET", f"/jobs/{made['id']}/next")).json()["items"]
+async def test_after_a_fixed_delay_only_the_first_time_is_known(api: ApiHarness) -> None:
+    made = await api.make(schedule={"kind": "interval", "every": "5m", "mode": "fixed_delay"})
+    (only,) = (await api.request("GET", f"/jobs/{made['id']}/next")).json()["items"]
     assert only["planned_for"] == made["next_run_at"]
     assert only["notes"] == ["The next one comes 5m after that run ends."]
 
 
-async def test_no_more_times_are_named_than_the_job_may_still_run(town: Town) -> None:
-    made = await town.make(max_runs=2)
-    assert len((await town.ask("GET", f"/jobs/{made['id']}/next")).json()["items"]) == 2
+async def test_no_more_times_are_named_than_the_job_may_still_run(api: ApiHarness) -> None:
+    made = await api.make(max_runs=2)
+    assert len((await api.request("GET", f"/jobs/{made['id']}/next")).json()["items"]) == 2
 
 
-async def test_a_job_that_no_worker_could_run_is_written_and_says_so(town: Town) -> None:
+async def test_a_job_that_no_worker_could_run_is_written_and_says_so(api: ApiHarness) -> None:
     wanted = {
         "name": "backup",
         "type": "command",
         "config": {"argv": ["backup"]},
         "schedule": {"kind": "manual"},
     }
-    made = await town.ask("POST", "/jobs", json=wanted)
+    made = await api.request("POST", "/jobs", json=wanted)
     assert made.status_code == 201
     [warning] = made.json()["warnings"]
     assert 'No live worker serves type "command" on queue "default".' in warning
     assert "start one that serves queue default with FOLIOT_ALLOW_COMMANDS=yes" in warning
-    tried = await town.ask("POST", "/jobs?dry_run=true", json=wanted)
+    tried = await api.request("POST", "/jobs?dry_run=true", json=wanted)
     assert tried.json()["warnings"] == made.json()["warnings"]
-    again = await town.ask("PUT", f"/jobs/{made.json()['id']}", json=made.json())
+    again = await api.request("PUT", f"/jobs/{made.json()['id']}", json=made.json())
     assert again.status_code == 200, again.text
 
 
-async def test_a_type_that_nobody_knows_is_taken_for_the_one_that_was_meant(town: Town) -> None:
-    made = await town.make(type="commnd", config={})
+async def test_a_type_that_nobody_knows_is_taken_for_the_one_that_was_meant(api: ApiHarness) -> None:
+    made = await api.make(type="commnd", config={})
     assert made["warnings"] == [
         'No live worker serves type "commnd" on queue "default". Did you mean "command"?'
     ]

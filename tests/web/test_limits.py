@@ -11,34 +11,34 @@ from foliot.domain.quotas import Quotas
 from foliot.services.identity.authentication import Authenticator
 from foliot.storage.tx import Database
 from foliot.web.rate_limits import RateLimits
-from tests.web.conftest import Town, founded, job, problems
+from tests.web.conftest import ApiHarness, job, open_api, problems
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def strict_town(database: Database) -> AsyncIterator[Town]:
+async def strict_town(database: Database) -> AsyncIterator[ApiHarness]:
     """Every key may send two requests at once, a workspace six, an address three wrong keys."""
     quotas = Quotas(jobs=2, key_requests_per_second=1, requests_per_second=3)
-    async with founded(database, door=Authenticator(database, quotas), rates=RateLimits(3)) as made:
+    async with open_api(database, authenticator=Authenticator(database, quotas), rates=RateLimits(3)) as made:
         yield made
 
 
-async def statuses(town: Town, times: int, **who: Any) -> list[int]:
-    return [(await town.ask("GET", "/jobs", **who)).status_code for _ in range(times)]
+async def statuses(api: ApiHarness, times: int, **who: Any) -> list[int]:
+    return [(await api.request("GET", "/jobs", **who)).status_code for _ in range(times)]
 
 
-async def test_a_key_that_asks_too_often_is_told_when_to_come_back(strict_town: Town) -> None:
-    first = await strict_town.ask("GET", "/jobs")
+async def test_a_key_that_asks_too_often_is_told_when_to_come_back(strict_town: ApiHarness) -> None:
+    first = await strict_town.request("GET", "/jobs")
     assert (first.headers["ratelimit-limit"], first.headers["ratelimit-remaining"]) == ("2", "1")
     assert await statuses(strict_town, 2) == [200, 429]
-    refused = await strict_town.ask("GET", "/jobs")
+    refused = await strict_town.request("GET", "/jobs")
     assert (refused.json()["code"], refused.headers["retry-after"]) == ("rate_limited", "1")
     assert refused.headers["ratelimit-remaining"] == "0"
     assert await statuses(strict_town, 1, role="viewer") == [200]  # another key is not slowed
 
 
-async def test_the_keys_of_a_workspace_share_what_it_may(strict_town: Town) -> None:
+async def test_the_keys_of_a_workspace_share_what_it_may(strict_town: ApiHarness) -> None:
     got = [
         status
         for role in ("viewer", "operator", "editor", "admin")
@@ -48,33 +48,36 @@ async def test_the_keys_of_a_workspace_share_what_it_may(strict_town: Town) -> N
     assert await statuses(strict_town, 1, who="globex") == [200]
 
 
-async def test_whoever_runs_the_installation_gets_through_to_a_loud_workspace(strict_town: Town) -> None:
+async def test_whoever_runs_the_installation_gets_through_to_a_loud_workspace(
+    strict_town: ApiHarness,
+) -> None:
     for role in ("viewer", "operator", "editor"):
         await statuses(strict_town, 2, role=role)
     chosen = {"Foliot-Workspace": "acme"}
-    assert (await strict_town.ask("GET", "/jobs", who="system", headers=chosen)).status_code == 200
+    assert (await strict_town.request("GET", "/jobs", who="system", headers=chosen)).status_code == 200
 
 
 async def test_an_address_with_too_many_wrong_keys_is_turned_away_but_not_the_known_keys_behind_it(
-    strict_town: Town,
+    strict_town: ApiHarness,
 ) -> None:
     assert await statuses(strict_town, 1) == [200]
     strict_town.keys["acme", "wrong"] = "fol_nonsense"
     assert await statuses(strict_town, 4, role="wrong") == [401, 401, 401, 429]
-    refused = await strict_town.ask("GET", "/jobs", role="wrong")
+    refused = await strict_town.request("GET", "/jobs", role="wrong")
     assert (refused.json()["code"], int(refused.headers["retry-after"]) >= 1) == ("rate_limited", True)
     assert await statuses(strict_town, 1) == [200]
 
 
-async def test_a_workspace_has_no_more_jobs_than_its_quota(strict_town: Town) -> None:
+async def test_a_workspace_has_no_more_jobs_than_its_quota(strict_town: ApiHarness) -> None:
     made = [
-        await strict_town.ask("POST", "/jobs", role=role, json=job()) for role in ("editor", "admin", "admin")
+        await strict_town.request("POST", "/jobs", role=role, json=job())
+        for role in ("editor", "admin", "admin")
     ]
     assert [answer.status_code for answer in made] == [201, 201, 422]
     refused = made[-1].json()
     assert (refused["code"], refused["quota"]) == ("quota_exceeded", {"name": "jobs", "limit": 2, "used": 2})
-    assert (await strict_town.ask("GET", "/me", role="viewer")).json()["jobs"] == 2
-    assert (await strict_town.ask("POST", "/jobs", who="globex", json=job())).status_code == 201
+    assert (await strict_town.request("GET", "/me", role="viewer")).json()["jobs"] == 2
+    assert (await strict_town.request("POST", "/jobs", who="globex", json=job())).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -92,28 +95,28 @@ async def test_a_workspace_has_no_more_jobs_than_its_quota(strict_town: Town) ->
     ],
 )
 async def test_a_job_fires_no_more_often_than_its_workspace_allows(
-    town: Town, schedule: dict[str, Any], pointer: str | None, used: int | None
+    api: ApiHarness, schedule: dict[str, Any], pointer: str | None, used: int | None
 ) -> None:
     quota = {"quotas": {"min_interval": 600}}
-    assert (await town.ask("PATCH", "/workspaces/acme", who="system", json=quota)).status_code == 200
-    answer = await town.ask("POST", "/jobs", json=job(schedule=schedule))
+    assert (await api.request("PATCH", "/workspaces/acme", who="system", json=quota)).status_code == 200
+    answer = await api.request("POST", "/jobs", json=job(schedule=schedule))
     if pointer is None:
         assert answer.status_code == 201
     else:
         assert (answer.status_code, list(problems(answer))) == (422, [pointer])
         assert answer.json()["quota"] == {"name": "min_interval", "limit": 600, "used": used}
-    assert (await town.ask("POST", "/jobs", who="globex", json=job(schedule=schedule))).status_code == 201
+    assert (await api.request("POST", "/jobs", who="globex", json=job(schedule=schedule))).status_code == 201
 
 
-async def test_payloads_are_as_large_as_the_workspace_allows(town: Town) -> None:
-    made = await town.make(payload={"x": "y" * 100})
+async def test_payloads_are_as_large_as_the_workspace_allows(api: ApiHarness) -> None:
+    made = await api.make(payload={"x": "y" * 100})
     quota = {"quotas": {"payload_bytes": 50}}
-    assert (await town.ask("PATCH", "/workspaces/acme", who="system", json=quota)).status_code == 200
+    assert (await api.request("PATCH", "/workspaces/acme", who="system", json=quota)).status_code == 200
     large = {"config": {"url": "https://example.test/" + "y" * 100}, "payload": {"x": "y" * 100}}
     for name, value in large.items():
-        answer = await town.ask("POST", "/jobs", json=job(**{name: value}))
+        answer = await api.request("POST", "/jobs", json=job(**{name: value}))
         assert (answer.status_code, list(problems(answer))) == (422, [f"/{name}"])
         assert answer.json()["quota"]["used"] > 100
-    ran = await town.ask("POST", f"/jobs/{made['id']}/run", json={"input": {"x": "y" * 100}})
+    ran = await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {"x": "y" * 100}})
     assert (ran.status_code, list(problems(ran))) == (422, ["/input"])
-    assert (await town.ask("POST", f"/jobs/{made['id']}/run", json={"input": {}})).status_code == 201
+    assert (await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {}})).status_code == 201

@@ -21,62 +21,62 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town
-from tests.web.streaming import served
+from tests.web.conftest import ApiHarness
+from tests.web.event_streams import served
 
 pytestmark = pytest.mark.anyio
 WORKER = WorkerId(uuid4())
 FENCES = count(1)  # each delivery is a holder's first
 
 
-async def running(town: Town, clock: ManualClock, **fields: Any) -> Claimed:
-    await town.make(**fields)
+async def running(api: ApiHarness, clock: ManualClock, **fields: Any) -> Claimed:
+    await api.make(**fields)
     clock.advance(timedelta(minutes=10))
-    await tick(town.database)
-    [claimed] = await claim(town.database, await town.employ(WORKER), "default", ["http"], 1, Turns())
+    await tick(api.database)
+    [claimed] = await claim(api.database, await api.register_worker(WORKER), "default", ["http"], 1, Turns())
     return claimed
 
 
-async def write(town: Town, clock: ManualClock, run_id: UUID, *texts: str, attempt: int = 1) -> None:
+async def write(api: ApiHarness, clock: ManualClock, run_id: UUID, *texts: str, attempt: int = 1) -> None:
     lines = [LogLine(clock.now(), LogStream.LOG, text) for text in texts]
-    await logs.append(town.database, [LogChunk(RunId(run_id), attempt, next(FENCES), 1, lines)])
+    await logs.append(api.database, [LogChunk(RunId(run_id), attempt, next(FENCES), 1, lines)])
 
 
-async def ended(town: Town, run: Claimed) -> None:
-    await report(town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded())])
+async def ended(api: ApiHarness, run: Claimed) -> None:
+    await report(api.database, [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded())])
 
 
-async def test_lines_are_read_a_page_at_a_time(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
+async def test_lines_are_read_a_page_at_a_time(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
     path = f"/runs/{run.run_id}/logs"
     nothing: dict[str, Any] = {"items": [], "next_cursor": None, "truncated": False}
-    assert (await town.ask("GET", path, role="viewer")).json() == nothing
-    await write(town, clock, run.run_id, "one", "two")
-    await write(town, clock, run.run_id, "three", attempt=2)
-    first = (await town.ask("GET", path, params={"limit": 2})).json()
+    assert (await api.request("GET", path, role="viewer")).json() == nothing
+    await write(api, clock, run.run_id, "one", "two")
+    await write(api, clock, run.run_id, "three", attempt=2)
+    first = (await api.request("GET", path, params={"limit": 2})).json()
     assert [(each["seq"], each["text"]) for each in first["items"]] == [(1, "one"), (2, "two")]
-    rest = (await town.ask("GET", path, params={"cursor": first["next_cursor"]})).json()
+    rest = (await api.request("GET", path, params={"cursor": first["next_cursor"]})).json()
     [line] = rest["items"]
     assert (line["seq"], line["attempt"], line["stream"], rest["next_cursor"]) == (3, 2, "log", None)
     for wrong in ("x", "-1", "9999999999"):
-        assert (await town.ask("GET", path, params={"cursor": wrong})).status_code == 422
+        assert (await api.request("GET", path, params={"cursor": wrong})).status_code == 422
 
 
-async def test_who_follows_a_run_gets_each_line_once_and_its_end(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
+async def test_who_follows_a_run_gets_each_line_once_and_its_end(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
     path = f"/runs/{run.run_id}/logs"
-    await write(town, clock, run.run_id, "one")
-    async with served(town) as edge:
+    await write(api, clock, run.run_id, "one")
+    async with served(api) as edge:
         async with edge.stream(f"{path}?follow=true") as reader:
             first = await reader.event()
             assert first is not None
             assert (first.event, first.id, first.data["text"]) == ("line", "1", "one")
-            await write(town, clock, run.run_id, "two")
+            await write(api, clock, run.run_id, "two")
             second = await reader.event()
             assert second is not None
             assert second.data["text"] == "two"
-        await write(town, clock, run.run_id, "three")
-        await ended(town, run)
+        await write(api, clock, run.run_id, "three")
+        await ended(api, run)
         async with edge.stream(path, Accept="text/event-stream", Last_Event_ID="2") as reader:
             third, end, over = await reader.event(), await reader.event(), await reader.event()
         assert third is not None
@@ -86,26 +86,26 @@ async def test_who_follows_a_run_gets_each_line_once_and_its_end(town: Town, clo
         assert over is None
 
 
-async def test_lines_are_for_those_who_may_see_the_run(town: Town, clock: ManualClock) -> None:
-    run = await running(town, clock)
-    await write(town, clock, run.run_id, "canary")
+async def test_lines_are_for_those_who_may_see_the_run(api: ApiHarness, clock: ManualClock) -> None:
+    run = await running(api, clock)
+    await write(api, clock, run.run_id, "canary")
     path = f"/runs/{run.run_id}/logs"
-    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     for who, role in (("globex", "admin"), ("acme", "agent")):
-        there = await town.ask("GET", path, who=who, role=role)
-        nowhere = await town.ask("GET", f"/runs/{uuid4()}/logs", who=who, role=role)
+        there = await api.request("GET", path, who=who, role=role)
+        nowhere = await api.request("GET", f"/runs/{uuid4()}/logs", who=who, role=role)
         assert there.status_code == 404
         assert there.json() | {"request_id": 0} == nowhere.json() | {"request_id": 0}
 
 
-async def test_lines_go_with_their_run(town: Town, clock: ManualClock, owner: Any) -> None:
-    run = await running(town, clock, retention={"keep": "1s", "keep_last": 1, "mode": "any"})
-    await write(town, clock, run.run_id, "old")
-    await ended(town, run)
+async def test_lines_go_with_their_run(api: ApiHarness, clock: ManualClock, owner: Any) -> None:
+    run = await running(api, clock, retention={"keep": "1s", "keep_last": 1, "mode": "any"})
+    await write(api, clock, run.run_id, "old")
+    await ended(api, run)
     owner.execute(
         "UPDATE foliot.scans SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
     )
     clock.advance(timedelta(days=2))
-    assert (await prune(town.database)).runs == 1
+    assert (await prune(api.database)).runs == 1
     for table in ("logs", "log_chunks"):
         assert owner.execute(f"SELECT count(*) FROM foliot.{table}").fetchone() == (0,)

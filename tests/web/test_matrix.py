@@ -32,8 +32,8 @@ from foliot.testing.database import Databases, pool_url
 from foliot.testing.fixtures import TEST
 from foliot.web.app import OPEN
 from foliot.web.routes import guard_of
-from tests.web.conftest import Town, founded, job
-from tests.web.leaving import leave
+from tests.web.artifact_files import store_artifact
+from tests.web.conftest import ApiHarness, job, open_api
 
 pytestmark = pytest.mark.anyio
 SAME = {"X-Request-Id": "same-for-all"}
@@ -115,8 +115,8 @@ class Who:
 class Makers:
     """How to make a thing for each path parameter, as an administrator of a workspace. It answers with the thing's id."""
 
-    def __init__(self, town: Town, clock: ManualClock) -> None:
-        self.town = town
+    def __init__(self, api: ApiHarness, clock: ManualClock) -> None:
+        self.api = api
         self.clock = clock
         self.newest_run = ""
         self.of: dict[str, Callable[[str], Awaitable[str]]] = {
@@ -140,7 +140,7 @@ class Makers:
         return {name: await self.of[name](workspace) for name in operation.parameters}
 
     async def made(self, workspace: str, path: str, body: dict[str, Any], role: str = "admin") -> str:
-        answer = await self.town.ask("POST", path, who=workspace, role=role, json=body)
+        answer = await self.api.request("POST", path, who=workspace, role=role, json=body)
         assert answer.status_code == 201, (path, answer.text)
         found: str = answer.json()["id"]
         return found
@@ -154,14 +154,14 @@ class Makers:
 
     async def job_type(self, workspace: str) -> str:
         name = f"canary-shared-{uuid4().hex}"
-        found = await workspaces.get(self.town.database, workspace)
-        async with self.town.database.tx(Role.ENGINE) as tx:
+        found = await workspaces.get(self.api.database, workspace)
+        async with self.api.database.tx(Role.ENGINE) as tx:
             await job_types.describe(tx, found.id, [JobTypeDescription(name, "canary-shared", {})])
         return name
 
     async def artifact(self, workspace: str) -> str:
         """Of the run that was made just before."""
-        return await leave(self.town.database, self.newest_run)
+        return await store_artifact(self.api.database, self.newest_run)
 
     async def key(self, workspace: str) -> str:
         return await self.made(workspace, "/keys", {"name": "canary-5b1f"})
@@ -189,11 +189,11 @@ class Makers:
         )
 
     async def host(self, workspace: str) -> str:
-        speaker = WorkerPrincipal(self.town.ids[workspace], PrincipalId(uuid4()), TEST)
+        speaker = WorkerPrincipal(self.api.ids[workspace], PrincipalId(uuid4()), TEST)
         hello = RemoteWorkerHello(
             "canary-shared", ["http"], 1, host=HostIntroduction(f"canary-shared {uuid4().hex}")
         )
-        made = await remote_register.register(self.town.database, speaker, hello)
+        made = await remote_register.register(self.api.database, speaker, hello)
         self.last_host = str(made.host_id)
         return self.last_host
 
@@ -203,7 +203,7 @@ class Makers:
         return await self.made(workspace, f"/hosts/{self.last_host}/instances", body)
 
     async def workspace(self, workspace: str) -> str:
-        answer = await self.town.ask(
+        answer = await self.api.request(
             "POST", "/workspaces", who="system", json={"slug": f"w-{uuid4().hex[:8]}"}
         )
         found: str = answer.json()["id"]
@@ -212,7 +212,7 @@ class Makers:
 
 @dataclass
 class Grid:
-    town: Town
+    api: ApiHarness
     makers: Makers
     operations: list[Operation]
     people: list[Who]
@@ -221,7 +221,7 @@ class Grid:
         sent = SENT.get((operation.method, operation.path))
         if sent is None:
             sent = {"json": {}} if operation.method in {"POST", "PUT", "PATCH"} else {}
-        return await self.town.http.request(operation.method, operation.at(things), headers=headers, **sent)
+        return await self.api.http.request(operation.method, operation.at(things), headers=headers, **sent)
 
 
 def operations_of(app: FastAPI) -> list[Operation]:
@@ -244,17 +244,17 @@ async def grid(server: Databases) -> AsyncIterator[Grid]:
         clock = ManualClock()
         async with (
             Database(pool_url(url), clock=clock) as database,
-            founded(database, stopping=True) as town,
+            open_api(database, stopping=True) as api,
         ):
-            people = [Who(role.value, town.keys["acme", role.value], role) for role in ROLES]
+            people = [Who(role.value, api.keys["acme", role.value], role) for role in ROLES]
             for role in ROLES:
-                key = await town.enrol("acme", role, kind=PrincipalKind.AGENT)
+                key = await api.create_key("acme", role, kind=PrincipalKind.AGENT)
                 people.append(Who(f"agent-{role}", key, role, is_agent=True))
-            people.append(Who("system", town.system, None))
-            works = await town.enrol("acme", MemberRole.ADMIN, scopes=frozenset({"worker"}))
+            people.append(Who("system", api.system, None))
+            works = await api.create_key("acme", MemberRole.ADMIN, scopes=frozenset({"worker"}))
             people.append(Who("worker", works, MemberRole.ADMIN, is_worker=True))
-            app = town.http._transport.app  # type: ignore[attr-defined]
-            yield Grid(town, Makers(town, clock), operations_of(app), people)
+            app = api.http._transport.app  # type: ignore[attr-defined]
+            yield Grid(api, Makers(api, clock), operations_of(app), people)
 
 
 def told(answer: Any) -> tuple[int, Mapping[str, str], bytes]:
@@ -297,7 +297,7 @@ async def test_everybody_may_what_the_permission_says_with_their_own_things_and_
 
 @pytest.mark.parametrize("worth", ["none", "garbage", "mistyped", "unknown", "revoked", "expired", "retired"])
 async def test_a_key_that_is_not_valid_opens_nothing(grid: Grid, worth: str) -> None:
-    key = await worthless(grid.town, worth, grid.makers.clock)
+    key = await worthless(grid.api, worth, grid.makers.clock)
     headers = {**SAME, **({} if worth == "none" else {"Authorization": f"Bearer {key}"})}
     answers = set()
     for operation in grid.operations:
@@ -351,7 +351,7 @@ async def test_no_list_shows_an_agent_what_others_own(grid: Grid) -> None:
     for name in grid.makers.of.keys() - SHARED:
         await grid.makers.of[name]("acme")
     grid.makers.clock.advance(timedelta(hours=1))
-    await tick(grid.town.database)
+    await tick(grid.api.database)
     for operation in grid.operations:
         if operation.parameters or operation.method != "GET" or not operation.agents:
             continue
@@ -376,25 +376,27 @@ async def test_nobody_works_in_a_workspace_that_is_not_there(grid: Grid) -> None
         assert answers[0].content == answers[1].content, operation
 
 
-async def worthless(town: Town, worth: str, clock: ManualClock) -> str:
+async def worthless(api: ApiHarness, worth: str, clock: ManualClock) -> str:
     """An administrator's key that is no longer good for anything."""
     if worth in {"none", "garbage"}:
         return "fol_nonsense"
     if worth == "unknown":
         return ApiKey.make(token_bytes(KEY_ENTROPY)).secret
-    key = await town.enrol("acme", MemberRole.ADMIN, name=f"{worth}-{uuid4().hex[:8]}")
+    key = await api.create_key("acme", MemberRole.ADMIN, name=f"{worth}-{uuid4().hex[:8]}")
     if worth == "mistyped":
         return key[:-1] + ("x" if key[-1] != "x" else "y")
-    town.keys["acme", worth] = key
-    mine = (await town.ask("GET", "/me", role=worth)).json()
+    api.keys["acme", worth] = key
+    mine = (await api.request("GET", "/me", role=worth)).json()
     if worth == "revoked":
-        assert (await town.ask("DELETE", f"/keys/{mine['key']['id']}", role=worth)).status_code == 204
+        assert (await api.request("DELETE", f"/keys/{mine['key']['id']}", role=worth)).status_code == 204
     elif worth == "retired":
         path = f"/members/{mine['principal']['id']}"
-        assert (await town.ask("DELETE", path, role="admin")).status_code == 204
+        assert (await api.request("DELETE", path, role="admin")).status_code == 204
     else:
         soon = (clock.now() + timedelta(minutes=1)).isoformat()
-        changed = await town.ask("PATCH", f"/keys/{mine['key']['id']}", role=worth, json={"expires_at": soon})
+        changed = await api.request(
+            "PATCH", f"/keys/{mine['key']['id']}", role=worth, json={"expires_at": soon}
+        )
         assert changed.status_code == 200, changed.text
         clock.advance(timedelta(minutes=1))
     return key

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import Town
+from tests.web.conftest import ApiHarness
 
 pytestmark = pytest.mark.anyio
 
 
-async def described(town: Town) -> dict[str, Any]:
-    headers = {"Authorization": f"Bearer {town.keys['acme', 'viewer']}"}
-    answer = await town.http.get("/openapi.json", headers=headers)
+async def described(api: ApiHarness) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {api.keys['acme', 'viewer']}"}
+    answer = await api.http.get("/openapi.json", headers=headers)
     assert answer.status_code == 200
     found: dict[str, Any] = answer.json()
     return found
@@ -26,8 +26,8 @@ def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
         yield from ((method, path, operation) for method, operation in item.items())
 
 
-async def test_operation_ids_are_short_and_each_is_used_once(quiet_town: Town) -> None:
-    ids = [operation["operationId"] for _, _, operation in operations(await described(quiet_town))]
+async def test_operation_ids_are_short_and_each_is_used_once(shared_api: ApiHarness) -> None:
+    ids = [operation["operationId"] for _, _, operation in operations(await described(shared_api))]
     assert [each for each in ids if not re.fullmatch(r"[a-z]+(_[a-z]+){0,3}", each)] == []
     assert len(set(ids)) == len(ids)
     assert {
@@ -50,8 +50,8 @@ async def test_operation_ids_are_short_and_each_is_used_once(quiet_town: Town) -
     } <= set(ids)
 
 
-async def test_every_operation_and_parameter_of_runs_and_time_is_described(quiet_town: Town) -> None:
-    for method, path, operation in operations(await described(quiet_town)):
+async def test_every_operation_and_parameter_of_runs_and_time_is_described(shared_api: ApiHarness) -> None:
+    for method, path, operation in operations(await described(shared_api)):
         if not re.search(r"/(runs|explain|stats|agenda)\b", path):
             continue
         assert operation["description"], (method, path)
@@ -63,8 +63,8 @@ async def test_every_operation_and_parameter_of_runs_and_time_is_described(quiet
         assert silent == [], (method, path)
 
 
-async def test_an_answer_with_an_id_leads_to_what_can_be_done_with_it(quiet_town: Town) -> None:
-    schema = await described(quiet_town)
+async def test_an_answer_with_an_id_leads_to_what_can_be_done_with_it(shared_api: ApiHarness) -> None:
+    schema = await described(shared_api)
     known = {operation["operationId"]: operation for _, _, operation in operations(schema)}
     links = known["create_job"]["responses"]["201"]["links"]
     assert {"get_job", "run_job", "pause_job", "explain_job", "job_stats", "list_job_runs"} <= set(links)

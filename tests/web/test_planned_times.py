@@ -10,25 +10,27 @@ import pytest
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town, problems
+from tests.web.conftest import ApiHarness, problems
 
 pytestmark = pytest.mark.anyio
 MINUTELY = {"kind": "interval", "every": "1m"}
 
 
-async def passed(town: Town, clock: ManualClock, job_id: str, minutes: int) -> list[tuple[str, str | None]]:
+async def passed(
+    api: ApiHarness, clock: ManualClock, job_id: str, minutes: int
+) -> list[tuple[str, str | None]]:
     """The records that so many minutes leave, oldest first."""
     for _ in range(minutes):
         clock.advance(timedelta(minutes=1))
-        while (await tick(town.database)).looked_at:
+        while (await tick(api.database)).looked_at:
             pass
-    found = (await town.ask("GET", f"/jobs/{job_id}/runs")).json()["items"]
+    found = (await api.request("GET", f"/jobs/{job_id}/runs")).json()["items"]
     return [(each["planned_for"][11:16], each["skip_reason"]) for each in found[::-1]]
 
 
-async def test_the_next_times_pass_and_the_one_after_runs(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule=MINUTELY, overlap="concurrent")
-    answer = await town.ask(
+async def test_the_next_times_pass_and_the_one_after_runs(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule=MINUTELY, overlap="concurrent")
+    answer = await api.request(
         "POST", f"/jobs/{made['id']}/skip-next", role="operator", json={"n": 2, "reason": "holiday"}
     )
     told = answer.json()
@@ -37,7 +39,7 @@ async def test_the_next_times_pass_and_the_one_after_runs(town: Town, clock: Man
         "2027-01-15T12:01:00Z",
         "2027-01-15T12:02:00Z",
     ]
-    assert await passed(town, clock, made["id"], 4) == [
+    assert await passed(api, clock, made["id"], 4) == [
         ("12:01", "operator"),
         ("12:02", "operator"),
         ("12:03", None),
@@ -45,36 +47,36 @@ async def test_the_next_times_pass_and_the_one_after_runs(town: Town, clock: Man
     ]
 
 
-async def test_without_a_body_the_next_one_alone_passes(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule=MINUTELY, overlap="concurrent")
-    told = (await town.ask("POST", f"/jobs/{made['id']}/skip-next")).json()
+async def test_without_a_body_the_next_one_alone_passes(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule=MINUTELY, overlap="concurrent")
+    told = (await api.request("POST", f"/jobs/{made['id']}/skip-next")).json()
     assert (told["count"], told["reason"]) == (1, "Skipped by hand.")
-    assert await passed(town, clock, made["id"], 2) == [("12:01", "operator"), ("12:02", None)]
+    assert await passed(api, clock, made["id"], 2) == [("12:01", "operator"), ("12:02", None)]
 
 
-async def test_all_until_an_instant_pass(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule=MINUTELY, overlap="concurrent")
+async def test_all_until_an_instant_pass(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule=MINUTELY, overlap="concurrent")
     path = f"/jobs/{made['id']}/skip-next"
-    told = (await town.ask("POST", path, json={"until": "2027-01-15T12:03:30Z"})).json()
+    told = (await api.request("POST", path, json={"until": "2027-01-15T12:03:30Z"})).json()
     assert (told["count"], told["next_run_at"]) == (3, "2027-01-15T12:04:00Z")
-    assert [reason for _, reason in await passed(town, clock, made["id"], 5)] == ["operator"] * 3 + [None] * 2
+    assert [reason for _, reason in await passed(api, clock, made["id"], 5)] == ["operator"] * 3 + [None] * 2
 
 
-async def test_explain_knows_that_a_later_time_will_pass(town: Town) -> None:
-    made = await town.make(schedule=MINUTELY)
-    await town.ask("POST", f"/jobs/{made['id']}/skip-next", json={"n": 3})
-    answer = await town.ask("GET", f"/jobs/{made['id']}/explain", params={"at": "2027-01-15T12:03:00Z"})
+async def test_explain_knows_that_a_later_time_will_pass(api: ApiHarness) -> None:
+    made = await api.make(schedule=MINUTELY)
+    await api.request("POST", f"/jobs/{made['id']}/skip-next", json={"n": 3})
+    answer = await api.request("GET", f"/jobs/{made['id']}/explain", params={"at": "2027-01-15T12:03:00Z"})
     assert answer.status_code == 200, answer.text
     assert "skip" in answer.text
 
 
-async def test_a_skip_can_be_taken_back(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule=MINUTELY, overlap="concurrent")
+async def test_a_skip_can_be_taken_back(api: ApiHarness, clock: ManualClock) -> None:
+    made = await api.make(schedule=MINUTELY, overlap="concurrent")
     path = f"/jobs/{made['id']}/skip-next"
-    await town.ask("POST", path, json={"n": 5})
-    assert (await town.ask("DELETE", path)).status_code == 200
-    assert await passed(town, clock, made["id"], 1) == [("12:01", None)]
-    assert (await town.ask("DELETE", path)).status_code == 409
+    await api.request("POST", path, json={"n": 5})
+    assert (await api.request("DELETE", path)).status_code == 200
+    assert await passed(api, clock, made["id"], 1) == [("12:01", None)]
+    assert (await api.request("DELETE", path)).status_code == 409
 
 
 @pytest.mark.parametrize(
@@ -88,23 +90,23 @@ async def test_a_skip_can_be_taken_back(town: Town, clock: ManualClock) -> None:
     ],
 )
 async def test_what_cannot_pass_is_refused(
-    town: Town, schedule: Any, body: Any, status: int, pointer: str | None
+    api: ApiHarness, schedule: Any, body: Any, status: int, pointer: str | None
 ) -> None:
-    made = await town.make(schedule=schedule)
-    answer = await town.ask("POST", f"/jobs/{made['id']}/skip-next", json=body)
+    made = await api.make(schedule=schedule)
+    answer = await api.request("POST", f"/jobs/{made['id']}/skip-next", json=body)
     assert answer.status_code == status
     if pointer is not None:
         assert list(problems(answer)) == [pointer]
 
 
-async def test_a_backfill_is_counted_first_and_then_made(town: Town, clock: ManualClock) -> None:
+async def test_a_backfill_is_counted_first_and_then_made(api: ApiHarness, clock: ManualClock) -> None:
     clock.advance(timedelta(days=1))
-    made = await town.make(schedule={"kind": "cron", "expr": "0 * * * *"})
+    made = await api.make(schedule={"kind": "cron", "expr": "0 * * * *"})
     path, stretch = (
         f"/jobs/{made['id']}/backfill",
         {"from": "2027-01-16T00:00:00Z", "to": "2027-01-16T06:00:00Z"},
     )
-    tried = (await town.ask("POST", path, role="operator", json={**stretch, "dry_run": True})).json()
+    tried = (await api.request("POST", path, role="operator", json={**stretch, "dry_run": True})).json()
     assert tried == {
         "dry_run": True,
         "count": 6,
@@ -112,12 +114,12 @@ async def test_a_backfill_is_counted_first_and_then_made(town: Town, clock: Manu
         "last": "2027-01-16T05:00:00Z",
         "run_ids": [],
     }
-    town.hints.clear()
-    done = (await town.ask("POST", path, json={**stretch, "order": "newest_first"})).json()
-    assert (done["count"], len(done["run_ids"]), town.hints) == (6, 6, ["ready"])
-    first = (await town.ask("GET", f"/runs/{done['run_ids'][0]}")).json()
+    api.hints.clear()
+    done = (await api.request("POST", path, json={**stretch, "order": "newest_first"})).json()
+    assert (done["count"], len(done["run_ids"]), api.hints) == (6, 6, ["ready"])
+    first = (await api.request("GET", f"/runs/{done['run_ids'][0]}")).json()
     assert (first["trigger"], first["planned_for"]) == ("backfill", "2027-01-16T05:00:00Z")
-    assert (await town.ask("POST", path, json=stretch)).json()["count"] == 0
+    assert (await api.request("POST", path, json=stretch)).json()["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -130,27 +132,27 @@ async def test_a_backfill_is_counted_first_and_then_made(town: Town, clock: Manu
         ({"from": "2027-01-01T00:00:00Z", "to": "2027-01-14T00:00:00Z", "order": "random"}, "/order"),
     ],
 )
-async def test_a_wrong_stretch_is_refused_where_it_is_wrong(town: Town, body: Any, pointer: str) -> None:
-    made = await town.make(schedule={"kind": "cron", "expr": "0 * * * *"})
-    answer = await town.ask("POST", f"/jobs/{made['id']}/backfill", json=body)
+async def test_a_wrong_stretch_is_refused_where_it_is_wrong(api: ApiHarness, body: Any, pointer: str) -> None:
+    made = await api.make(schedule={"kind": "cron", "expr": "0 * * * *"})
+    answer = await api.request("POST", f"/jobs/{made['id']}/backfill", json=body)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
-async def test_to_an_agent_the_jobs_of_others_are_not_there_for_any_verb(town: Town) -> None:
-    made = await town.make()
-    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+async def test_to_an_agent_the_jobs_of_others_are_not_there_for_any_verb(api: ApiHarness) -> None:
+    made = await api.make()
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     stretch = {"from": "2027-01-01T00:00:00Z", "to": "2027-01-02T00:00:00Z"}
     bodies = {"pause": {}, "resume": {}, "disable": {}, "run": {}, "skip-next": {}, "backfill": stretch}
     for verb, body in bodies.items():
-        answer = await town.ask("POST", f"/jobs/{made['id']}/{verb}", role="agent", json=body)
+        answer = await api.request("POST", f"/jobs/{made['id']}/{verb}", role="agent", json=body)
         assert answer.status_code == 404, verb
-    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
 
 
-async def test_a_job_is_type_off_and_on_again(town: Town) -> None:
-    made = await town.make()
+async def test_a_job_is_type_off_and_on_again(api: ApiHarness) -> None:
+    made = await api.make()
     off = (
-        await town.ask("POST", f"/jobs/{made['id']}/disable", role="operator", json={"reason": "old"})
+        await api.request("POST", f"/jobs/{made['id']}/disable", role="operator", json={"reason": "old"})
     ).json()
     assert (off["status"], off["status_reason"], off["next_run_at"]) == ("disabled", "old", None)
-    assert (await town.ask("POST", f"/jobs/{made['id']}/resume")).json()["status"] == "active"
+    assert (await api.request("POST", f"/jobs/{made['id']}/resume")).json()["status"] == "active"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import Town, problems
+from tests.web.conftest import ApiHarness, problems
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_words_become_a_sentence_a_schedule_and_times(quiet_town: Town) -> None:
-    answer = await quiet_town.ask(
+async def test_words_become_a_sentence_a_schedule_and_times(shared_api: ApiHarness) -> None:
+    answer = await shared_api.request(
         "POST",
         "/preview",
         role="viewer",
@@ -28,11 +28,11 @@ async def test_words_become_a_sentence_a_schedule_and_times(quiet_town: Town) ->
         "2027-01-18T14:00:00Z",
     ]
     assert (found["notes"], found["warnings"]) == ([], [])
-    assert (await quiet_town.ask("GET", "/jobs")).json()["items"] == []
+    assert (await shared_api.request("GET", "/jobs")).json()["items"] == []
 
 
-async def test_clock_changes_are_told(quiet_town: Town) -> None:
-    answer = await quiet_town.ask(
+async def test_clock_changes_are_told(shared_api: ApiHarness) -> None:
+    answer = await shared_api.request(
         "POST",
         "/preview",
         params={"n": 1, "after": "2027-03-13T12:00:00Z"},
@@ -45,8 +45,8 @@ async def test_clock_changes_are_told(quiet_town: Town) -> None:
     ("expr", "word"),
     [("0 9 13 * 5", "day_match"), ("* 2 * * *", "every minute"), ("0 0 31 * *", "passed over")],
 )
-async def test_what_is_often_not_meant_is_a_warning(quiet_town: Town, expr: str, word: str) -> None:
-    (warning,) = (await quiet_town.ask("POST", "/preview", json={"kind": "cron", "expr": expr})).json()[
+async def test_what_is_often_not_meant_is_a_warning(shared_api: ApiHarness, expr: str, word: str) -> None:
+    (warning,) = (await shared_api.request("POST", "/preview", json={"kind": "cron", "expr": expr})).json()[
         "warnings"
     ]
     assert word in warning
@@ -67,14 +67,14 @@ async def test_what_is_often_not_meant_is_a_warning(quiet_town: Town, expr: str,
     ],
 )
 async def test_a_schedule_that_cannot_be_is_refused_where_it_is_wrong(
-    quiet_town: Town, schedule: Any, pointer: str
+    shared_api: ApiHarness, schedule: Any, pointer: str
 ) -> None:
-    answer = await quiet_town.ask("POST", "/preview", json=schedule)
+    answer = await shared_api.request("POST", "/preview", json=schedule)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
-async def test_an_instant_without_an_offset_is_refused(quiet_town: Town) -> None:
-    answer = await quiet_town.ask(
+async def test_an_instant_without_an_offset_is_refused(shared_api: ApiHarness) -> None:
+    answer = await shared_api.request(
         "POST", "/preview", params={"after": "2027-03-13T12:00:00"}, json={"words": "hourly"}
     )
     assert (answer.status_code, list(problems(answer))) == (422, ["/after"])

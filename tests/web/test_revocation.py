@@ -19,7 +19,7 @@ from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from tests.web.conftest import Town
+from tests.web.conftest import ApiHarness
 
 pytestmark = pytest.mark.anyio
 PROMISED = 5.0  # seconds
@@ -31,10 +31,10 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
         return Readiness()
 
     async with Database(login_url, clock=ManualClock()) as database:
-        door = Authenticator(database)
-        listening = HintListener(database, login_url, {Hint.KEYS: door.forget})
+        authenticator = Authenticator(database)
+        listening = HintListener(database, login_url, {Hint.KEYS: authenticator.forget})
         ear = asyncio.create_task(listening.step()) if hears else None
-        app = create_app(probe, asyncio.Event(), database, lambda _: None, door=door)
+        app = create_app(probe, asyncio.Event(), database, lambda _: None, authenticator=authenticator)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://other.test"
         ) as http:
@@ -42,16 +42,18 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
         if ear is not None:
             ear.cancel()
             await asyncio.wait([ear])
-        await door.close()
+        await authenticator.close()
 
 
-async def end_by(town: Town, way: str) -> str:
+async def end_by(api: ApiHarness, way: str) -> str:
     """Make a key, use it, and give back how to end it."""
-    member = await town.ask(
+    member = await api.request(
         "POST", "/members", role="admin", json={"kind": "user", "name": "Ana", "role": "editor"}
     )
-    made = await town.ask("POST", "/keys", role="admin", json={"name": "k", "principal": member.json()["id"]})
-    town.keys["acme", "ended"] = made.json()["secret"]
+    made = await api.request(
+        "POST", "/keys", role="admin", json={"name": "k", "principal": member.json()["id"]}
+    )
+    api.keys["acme", "ended"] = made.json()["secret"]
     return {"key": f"/keys/{made.json()['id']}", "member": f"/members/{member.json()['id']}"}[way]
 
 
@@ -70,29 +72,29 @@ async def ask(other: httpx.AsyncClient, key: str) -> int:
 
 @pytest.mark.parametrize("way", ["key", "member"])
 async def test_a_node_that_hears_nothing_refuses_an_ended_key_within_five_seconds(
-    town: Town, login_url: str, way: str
+    api: ApiHarness, login_url: str, way: str
 ) -> None:
     async with another_node(login_url, hears=False) as other:
-        path = await end_by(town, way)
-        key = town.keys["acme", "ended"]
+        path = await end_by(api, way)
+        key = api.keys["acme", "ended"]
         assert await ask(other, key) == 200
-        assert (await town.ask("DELETE", path, role="admin")).status_code == 204
-        assert (await town.ask("GET", "/me", role="ended")).status_code == 401  # here at once
+        assert (await api.request("DELETE", path, role="admin")).status_code == 204
+        assert (await api.request("GET", "/me", role="ended")).status_code == 401  # here at once
         assert await ask(other, key) == 200  # remembered there
         await refused_after(other, key)
 
 
 async def test_a_node_that_hears_of_it_refuses_long_before(
-    town: Town, login_url: str, monkeypatch: pytest.MonkeyPatch
+    api: ApiHarness, login_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "FRESH", 3_600.0)  # only the hint can make it forget
     async with another_node(login_url, hears=True) as other:
-        path = await end_by(town, "key")
-        key = town.keys["acme", "ended"]
+        path = await end_by(api, "key")
+        key = api.keys["acme", "ended"]
         assert await ask(other, key) == 200
-        assert (await town.ask("DELETE", path, role="admin")).status_code == 204
-        assert town.hints[-1] == Hint.KEYS
-        announcer = Announcer(town.database)
+        assert (await api.request("DELETE", path, role="admin")).status_code == 204
+        assert api.hints[-1] == Hint.KEYS
+        announcer = Announcer(api.database)
         async with asyncio.timeout(20):
             while await ask(other, key) == 200:  # it may not be listening yet
                 announcer.announce(Hint.KEYS)
@@ -101,29 +103,29 @@ async def test_a_node_that_hears_of_it_refuses_long_before(
 
 
 async def test_a_changed_role_and_an_archived_workspace_come_through_as_well(
-    town: Town, login_url: str
+    api: ApiHarness, login_url: str
 ) -> None:
     async with another_node(login_url, hears=False) as other:
-        headers: dict[str, Any] = {"Authorization": f"Bearer {town.keys['acme', 'editor']}"}
+        headers: dict[str, Any] = {"Authorization": f"Bearer {api.keys['acme', 'editor']}"}
         assert (await other.get("/api/v1/me", headers=headers)).json()["role"] == "editor"
-        mine = (await town.ask("GET", "/me")).json()["principal"]["id"]
-        await town.ask("PATCH", f"/members/{mine}", role="admin", json={"role": "viewer"})
+        mine = (await api.request("GET", "/me")).json()["principal"]["id"]
+        await api.request("PATCH", f"/members/{mine}", role="admin", json={"role": "viewer"})
         began = monotonic()
         while (await other.get("/api/v1/me", headers=headers)).json()["role"] != "viewer":
             assert monotonic() - began < PROMISED
             await asyncio.sleep(0.01)
-        await town.ask("DELETE", "/workspaces/acme", who="system")
-        await refused_after(other, town.keys["acme", "editor"])
+        await api.request("DELETE", "/workspaces/acme", who="system")
+        await refused_after(other, api.keys["acme", "editor"])
 
 
 async def test_what_was_read_before_a_change_is_not_remembered_after_it(
-    database: Database, town: Town
+    database: Database, api: ApiHarness
 ) -> None:
     """The hint may come while the answer of the database is still under way."""
-    door = Authenticator(database)
-    looking = asyncio.create_task(door.enter(town.keys["acme", "editor"], None))
+    authenticator = Authenticator(database)
+    looking = asyncio.create_task(authenticator.enter(api.keys["acme", "editor"], None))
     await asyncio.sleep(0)
-    door.forget()
+    authenticator.forget()
     assert await looking is not None
-    assert not door._admitted
-    await door.close()
+    assert not authenticator._admitted
+    await authenticator.close()

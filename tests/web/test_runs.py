@@ -17,7 +17,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town, job, problems
+from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -26,35 +26,35 @@ MANUAL = {"kind": "manual"}
 BROKE = Failed(RunError("boom", "It broke."), permanent=True)
 
 
-async def taken(town: Town) -> list[Claimed]:
-    return await claim(town.database, await town.employ(WORKER), "default", ["http"], 10, Turns())
+async def taken(api: ApiHarness) -> list[Claimed]:
+    return await claim(api.database, await api.register_worker(WORKER), "default", ["http"], 10, Turns())
 
 
-async def ended(town: Town, runs: list[Claimed], outcome: Any) -> frozenset[Any]:
+async def ended(api: ApiHarness, runs: list[Claimed], outcome: Any) -> frozenset[Any]:
     return await report(
-        town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, outcome) for run in runs]
+        api.database, [Report(run.run_id, run.job_id, run.fence, WORKER, outcome) for run in runs]
     )
 
 
-async def listed(town: Town, role: str = "viewer", **params: Any) -> list[dict[str, Any]]:
-    answer = await town.ask("GET", "/runs", role=role, params=params)
+async def listed(api: ApiHarness, role: str = "viewer", **params: Any) -> list[dict[str, Any]]:
+    answer = await api.request("GET", "/runs", role=role, params=params)
     assert answer.status_code == 200, answer.text
     items: list[dict[str, Any]] = answer.json()["items"]
     return items
 
 
 async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
-    town: Town, clock: ManualClock
+    api: ApiHarness, clock: ManualClock
 ) -> None:
-    billing = await town.make(name="bill", tags=["billing"], schedule=MANUAL, queue="money")
-    other = await town.make(name="mail", schedule={"kind": "interval", "every": "1h"})
-    first = (await town.ask("POST", f"/jobs/{billing['id']}/run")).json()
+    billing = await api.make(name="bill", tags=["billing"], schedule=MANUAL, queue="money")
+    other = await api.make(name="mail", schedule={"kind": "interval", "every": "1h"})
+    first = (await api.request("POST", f"/jobs/{billing['id']}/run")).json()
     clock.advance(HOUR)
-    await tick(town.database)
+    await tick(api.database)
     clock.advance(HOUR)
-    await tick(town.database)  # the first is still live: skipped
-    await town.make(who="globex", name="theirs")
-    runs = await listed(town)
+    await tick(api.database)  # the first is still live: skipped
+    await api.make(who="globex", name="theirs")
+    runs = await listed(api)
     assert [run["job_name"] for run in runs] == ["mail", "mail", "bill"]
     assert [run["attempts"] for run in runs] == [None] * 3
     skipped, hourly, _ = (run["id"] for run in runs)
@@ -76,31 +76,33 @@ async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
         ({"q": f"id:{hourly}"}, [hourly]),
         ({"q": "attempts:>0"}, []),
     ):
-        assert [run["id"] for run in await listed(town, **asked)] == expected, asked
-    own = await town.ask("GET", f"/jobs/{other['id']}/runs", params={"status": "skipped"})
+        assert [run["id"] for run in await listed(api, **asked)] == expected, asked
+    own = await api.request("GET", f"/jobs/{other['id']}/runs", params={"status": "skipped"})
     assert [run["id"] for run in own.json()["items"]] == [skipped]
 
 
-async def test_what_was_recorded_late_is_found_by_its_planned_time(town: Town, clock: ManualClock) -> None:
-    made = await town.make(schedule={"kind": "interval", "every": "1h"}, misfire="skip")
-    await town.make(name="quiet", schedule=MANUAL)
+async def test_what_was_recorded_late_is_found_by_its_planned_time(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    made = await api.make(schedule={"kind": "interval", "every": "1h"}, misfire="skip")
+    await api.make(name="quiet", schedule=MANUAL)
     clock.advance(10 * HOUR + 30 * MINUTE)
-    await tick(town.database)  # one gap record of ten times, made long after the first of them
+    await tick(api.database)  # one gap record of ten times, made long after the first of them
     clock.advance(HOUR)
-    (gap,) = await listed(town, until="2027-01-15T13:30:00Z")
+    (gap,) = await listed(api, until="2027-01-15T13:30:00Z")
     assert (gap["job_id"], gap["count"], gap["planned_for"]) == (made["id"], 10, "2027-01-15T13:00:00Z")
-    assert await listed(town, since="2027-01-15T13:30:00Z", until="2027-01-15T14:30:00Z") == []
+    assert await listed(api, since="2027-01-15T13:30:00Z", until="2027-01-15T14:30:00Z") == []
 
 
-async def test_pages_of_a_workspace_follow_each_other(town: Town, clock: ManualClock) -> None:
-    await town.make(schedule={"kind": "interval", "every": "1m"}, overlap="concurrent")
+async def test_pages_of_a_workspace_follow_each_other(api: ApiHarness, clock: ManualClock) -> None:
+    await api.make(schedule={"kind": "interval", "every": "1m"}, overlap="concurrent")
     for _ in range(5):
         clock.advance(MINUTE)
-        await tick(town.database)
+        await tick(api.database)
     seen, cursor = [], None
     for expected in (2, 2, 1):
         params = {"limit": 2, "until": "2027-01-15T13:00:00Z", **({"cursor": cursor} if cursor else {})}
-        page = (await town.ask("GET", "/runs", params=params)).json()
+        page = (await api.request("GET", "/runs", params=params)).json()
         assert len(page["items"]) == expected
         seen += [run["planned_for"] for run in page["items"]]
         cursor = page["next_cursor"]
@@ -119,23 +121,23 @@ async def test_pages_of_a_workspace_follow_each_other(town: Town, clock: ManualC
         ({"limit": 0}, "/limit"),
     ],
 )
-async def test_a_wrong_filter_is_named(quiet_town: Town, params: dict[str, Any], pointer: str) -> None:
-    answer = await quiet_town.ask("GET", "/runs", params=params)
+async def test_a_wrong_filter_is_named(shared_api: ApiHarness, params: dict[str, Any], pointer: str) -> None:
+    answer = await shared_api.request("GET", "/runs", params=params)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer]), answer.text
 
 
-async def test_every_attempt_is_told(town: Town, clock: ManualClock) -> None:
+async def test_every_attempt_is_told(api: ApiHarness, clock: ManualClock) -> None:
     retry = {"max": 1, "strategy": "fixed", "base": "1m"}
-    made = await town.make(schedule=MANUAL, retry=retry)
-    run = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
+    made = await api.make(schedule=MANUAL, retry=retry)
+    run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     path = f"/runs/{run['id']}"
-    assert (await town.ask("GET", f"{path}/attempts")).json() == {"items": []}
-    first = await taken(town)
+    assert (await api.request("GET", f"{path}/attempts")).json() == {"items": []}
+    first = await taken(api)
     clock.advance(2 * MINUTE)
-    await ended(town, first, Failed(RunError("boom", "It broke.")))
+    await ended(api, first, Failed(RunError("boom", "It broke.")))
     clock.advance(MINUTE)
-    await taken(town)
-    one, two = (await town.ask("GET", f"{path}/attempts")).json()["items"]
+    await taken(api)
+    one, two = (await api.request("GET", f"{path}/attempts")).json()["items"]
     assert (one["number"], one["status"], one["fence"], one["duration_ms"]) == (1, "failed", 1, 120_000)
     assert (one["error"], one["worker"]) == ({"code": "boom", "message": "It broke."}, str(WORKER))
     assert (two["number"], two["status"], two["finished_at"], two["duration_ms"]) == (
@@ -144,50 +146,50 @@ async def test_every_attempt_is_told(town: Town, clock: ManualClock) -> None:
         None,
         None,
     )
-    shown = (await town.ask("GET", path)).json()
+    shown = (await api.request("GET", path)).json()
     assert (shown["status"], shown["attempt_count"], shown["attempts"]) == ("running", 2, [one, two])
 
 
-async def test_a_run_that_nobody_has_is_cancelled_at_once_with_its_reason(town: Town) -> None:
-    made = await town.make(schedule=MANUAL)
-    run = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
+async def test_a_run_that_nobody_has_is_cancelled_at_once_with_its_reason(api: ApiHarness) -> None:
+    made = await api.make(schedule=MANUAL)
+    run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     path = f"/runs/{run['id']}/cancel"
-    answer = await town.ask("POST", path, role="operator", json={"reason": "wrong month"})
+    answer = await api.request("POST", path, role="operator", json={"reason": "wrong month"})
     assert (answer.status_code, answer.json()["status"], answer.json()["note"]) == (
         200,
         "cancelled",
         "wrong month",
     )
-    again = await town.ask("POST", path)
+    again = await api.request("POST", path)
     assert (again.status_code, again.json()["code"]) == (409, "illegal_move")
 
 
-async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(town: Town) -> None:
-    made = await town.make(schedule=MANUAL)
-    run = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
-    waiting = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
-    held = await taken(town)
-    asked = (await town.ask("POST", f"/runs/{run['id']}/cancel", json={"reason": "too slow"})).json()
+async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(api: ApiHarness) -> None:
+    made = await api.make(schedule=MANUAL)
+    run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
+    waiting = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
+    held = await taken(api)
+    asked = (await api.request("POST", f"/runs/{run['id']}/cancel", json={"reason": "too slow"})).json()
     assert (asked["status"], asked["note"]) == ("running", "too slow")
     assert asked["cancel_requested_at"] is not None
-    forced = (await town.ask("POST", f"/runs/{run['id']}/cancel", json={"force": True})).json()
+    forced = (await api.request("POST", f"/runs/{run['id']}/cancel", json={"force": True})).json()
     assert (forced["status"], forced["note"], forced["attempts"][0]["status"]) == (
         "cancelled",
         "too slow",
         "cancelled",
     )
-    assert await ended(town, held, BROKE) == frozenset(), "its worker is no longer heard"
-    assert (await town.ask("GET", f"/runs/{waiting['id']}")).json()["status"] == "ready"
+    assert await ended(api, held, BROKE) == frozenset(), "its worker is no longer heard"
+    assert (await api.request("GET", f"/runs/{waiting['id']}")).json()["status"] == "ready"
 
 
-async def test_a_finished_run_is_made_again_with_its_input_or_another(town: Town) -> None:
-    made = await town.make(schedule=MANUAL, payload={"month": 1, "full": True})
-    run = (await town.ask("POST", f"/jobs/{made['id']}/run", json={"input": {"month": 2}})).json()
+async def test_a_finished_run_is_made_again_with_its_input_or_another(api: ApiHarness) -> None:
+    made = await api.make(schedule=MANUAL, payload={"month": 1, "full": True})
+    run = (await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {"month": 2}})).json()
     path = f"/runs/{run['id']}/retry"
-    early = await town.ask("POST", path)
+    early = await api.request("POST", path)
     assert (early.status_code, early.json()["detail"]) == (409, "This run has not ended yet.")
-    await ended(town, await taken(town), BROKE)
-    answer = await town.ask("POST", path, role="operator")
+    await ended(api, await taken(api), BROKE)
+    answer = await api.request("POST", path, role="operator")
     again = answer.json()
     assert (answer.status_code, answer.headers["location"]) == (201, f"/api/v1/runs/{again['id']}")
     assert (again["trigger"], again["retry_of"], again["input"]) == (
@@ -196,26 +198,26 @@ async def test_a_finished_run_is_made_again_with_its_input_or_another(town: Town
         {"month": 2, "full": True},
     )
     assert again["planned_for"] == run["planned_for"]
-    other = (await town.ask("POST", path, json={"input": {"month": 3}})).json()
+    other = (await api.request("POST", path, json={"input": {"month": 3}})).json()
     assert other["input"] == {"month": 3, "full": True}
     for body, pointer in (
         ({"inputs": {}}, "/inputs"),
         ({"input": 1}, "/input"),
         ({"override": "yes"}, "/override"),
     ):
-        refused = await town.ask("POST", path, json=body)
+        refused = await api.request("POST", path, json=body)
         assert (refused.status_code, list(problems(refused))) == (422, [pointer])
 
 
-async def test_an_agent_reaches_the_runs_of_its_own_jobs_alone(town: Town, clock: ManualClock) -> None:
-    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    others = await town.make(name="others", schedule=MANUAL)
-    mine = (await town.ask("POST", "/jobs", role="agent", json=job(name="mine", schedule=MANUAL))).json()
-    theirs = (await town.ask("POST", f"/jobs/{others['id']}/run")).json()
-    own = (await town.ask("POST", f"/jobs/{mine['id']}/run", role="agent")).json()
-    assert [run["id"] for run in await listed(town, role="agent")] == [own["id"]]
-    assert await listed(town, role="agent", job=others["id"]) == []
-    assert await listed(town, role="agent", q=f"id:{theirs['id']}") == []
+async def test_an_agent_reaches_the_runs_of_its_own_jobs_alone(api: ApiHarness, clock: ManualClock) -> None:
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    others = await api.make(name="others", schedule=MANUAL)
+    mine = (await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=MANUAL))).json()
+    theirs = (await api.request("POST", f"/jobs/{others['id']}/run")).json()
+    own = (await api.request("POST", f"/jobs/{mine['id']}/run", role="agent")).json()
+    assert [run["id"] for run in await listed(api, role="agent")] == [own["id"]]
+    assert await listed(api, role="agent", job=others["id"]) == []
+    assert await listed(api, role="agent", q=f"id:{theirs['id']}") == []
     for method, verb in (
         ("GET", ""),
         ("GET", "/attempts"),
@@ -224,15 +226,16 @@ async def test_an_agent_reaches_the_runs_of_its_own_jobs_alone(town: Town, clock
         ("POST", "/retry"),
     ):
         same = {"X-Request-Id": "same-for-all"}
-        answer = await town.ask(method, f"/runs/{theirs['id']}{verb}", role="agent", headers=same)
-        nobody = await town.ask(method, f"/runs/{uuid4()}{verb}", role="agent", headers=same)
+        answer = await api.request(method, f"/runs/{theirs['id']}{verb}", role="agent", headers=same)
+        nobody = await api.request(method, f"/runs/{uuid4()}{verb}", role="agent", headers=same)
         assert (answer.status_code, answer.text) == (404, nobody.text), verb
-        assert (await town.ask(method, f"/runs/{own['id']}{verb}", role="agent")).status_code in (200, 201), (
-            verb
-        )
+        assert (await api.request(method, f"/runs/{own['id']}{verb}", role="agent")).status_code in (
+            200,
+            201,
+        ), verb
     for verb in ("/explain", "/stats", "/runs"):
-        assert (await town.ask("GET", f"/jobs/{others['id']}{verb}", role="agent")).status_code == 404
-        assert (await town.ask("GET", f"/jobs/{mine['id']}{verb}", role="agent")).status_code == 200
-    assert (await town.ask("GET", f"/runs/{theirs['id']}")).json()["status"] == "ready"
-    stats = (await town.ask("GET", "/stats", role="agent")).json()
+        assert (await api.request("GET", f"/jobs/{others['id']}{verb}", role="agent")).status_code == 404
+        assert (await api.request("GET", f"/jobs/{mine['id']}{verb}", role="agent")).status_code == 200
+    assert (await api.request("GET", f"/runs/{theirs['id']}")).json()["status"] == "ready"
+    stats = (await api.request("GET", "/stats", role="agent")).json()
     assert (stats["jobs"]["active"], stats["now"]["ready"]) == (1, 1)

@@ -14,58 +14,56 @@ from foliot.domain.access import MemberRole
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.sweep import sweep
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town, problems
+from tests.web.conftest import ApiHarness, problems
 
 pytestmark = pytest.mark.anyio
 NOW = {"wait": "0s"}
 
 
 @pytest.fixture
-async def shire(town: Town) -> Town:
+async def shire(api: ApiHarness) -> ApiHarness:
     """With keys of the scope worker in acme and globex."""
     for who in ("acme", "globex"):
-        town.keys[who, "worker"] = await town.enrol(who, MemberRole.VIEWER, scopes=frozenset({"worker"}))
-    return town
+        api.keys[who, "worker"] = await api.create_key(who, MemberRole.VIEWER, scopes=frozenset({"worker"}))
+    return api
 
 
-async def say(town: Town, verb: str, who: str = "acme", **body: Any) -> dict[str, Any]:
-    answer = await town.ask("POST", f"/worker/{verb}", who=who, role="worker", json=body)
+async def say(api: ApiHarness, verb: str, who: str = "acme", **body: Any) -> dict[str, Any]:
+    answer = await api.request("POST", f"/worker/{verb}", who=who, role="worker", json=body)
     assert answer.status_code in {200, 201, 204}, answer.text
     found: dict[str, Any] = answer.json() if answer.content else {}
     return found
 
 
-async def registered(town: Town, name: str = "h1", *instances: str, who: str = "acme") -> dict[str, Any]:
+async def registered(api: ApiHarness, name: str = "h1", *instances: str, who: str = "acme") -> dict[str, Any]:
     host = {"name": name, "labels": {"region": "eu"}, "instances": list(instances)}
-    return await say(town, "register", who, name=f"{name}/1", types=["http"], capacity=4, host=host)
+    return await say(api, "register", who, name=f"{name}/1", types=["http"], capacity=4, host=host)
 
 
-async def claimed(town: Town, worker: str, who: str = "acme", **more: Any) -> list[dict[str, Any]]:
+async def claimed(api: ApiHarness, worker: str, who: str = "acme", **more: Any) -> list[dict[str, Any]]:
     found = await say(
-        town, "claim", who, **{"worker_id": worker, "types": ["http"], "permits": 4, **NOW, **more}
+        api, "claim", who, **{"worker_id": worker, "types": ["http"], "permits": 4, **NOW, **more}
     )
     items: list[dict[str, Any]] = found["items"]
     return items
 
 
-async def begun(town: Town) -> Any:
+async def begun(api: ApiHarness) -> Any:
     """The state of the app, once somebody waits for work."""
-    state = town.http._transport.app.state  # type: ignore[attr-defined]
+    state = api.http._transport.app.state  # type: ignore[attr-defined]
     while not state.waiting.total():  # noqa: ASYNC110  # there is no event of it; each turn lets the claim go on
         await asyncio.sleep(0)
     return state
 
 
-async def due(town: Town, clock: ManualClock, **fields: Any) -> dict[str, Any]:
-    made = await town.make(
-        **{"schedule": {"kind": "interval", "every": "10s"}, "payload": {"n": 1}, **fields}
-    )
+async def due(api: ApiHarness, clock: ManualClock, **fields: Any) -> dict[str, Any]:
+    made = await api.make(**{"schedule": {"kind": "interval", "every": "10s"}, "payload": {"n": 1}, **fields})
     clock.advance(timedelta(seconds=10))
-    await tick(town.database)
+    await tick(api.database)
     return made
 
 
-async def test_a_host_fetches_its_run_logs_and_reports_it(shire: Town, clock: ManualClock) -> None:
+async def test_a_host_fetches_its_run_logs_and_reports_it(shire: ApiHarness, clock: ManualClock) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     job = await due(shire, clock, name="restart", target={"server": "pvp"})
     assert (job["target"], job["read_only"]) == ({"server": "pvp"}, False)
@@ -80,13 +78,13 @@ async def test_a_host_fetches_its_run_logs_and_reports_it(shire: Town, clock: Ma
     done = {**held, "outcome": "succeeded", "output": {"pid": 4}}
     told = await say(shire, "report", worker_id=worker, reports=[done])
     assert told == {"items": [{**held, "status": 200, "code": None}]}
-    run = (await shire.ask("GET", f"/runs/{work['run_id']}")).json()
+    run = (await shire.request("GET", f"/runs/{work['run_id']}")).json()
     assert (run["status"], run["output"], run["worker"]) == ("succeeded", {"pid": 4}, worker)
-    lines = (await shire.ask("GET", f"/runs/{work['run_id']}/logs")).json()
+    lines = (await shire.request("GET", f"/runs/{work['run_id']}/logs")).json()
     assert [each["text"] for each in lines["items"]] == ["restarting"]
 
 
-async def test_several_reports_are_judged_each_by_itself(shire: Town, clock: ManualClock) -> None:
+async def test_several_reports_are_judged_each_by_itself(shire: ApiHarness, clock: ManualClock) -> None:
     worker = (await registered(shire))["worker_id"]
     for name in ("one", "two"):
         await due(shire, clock, name=name, target={"host": "h1"}, read_only=True, overlap="concurrent")
@@ -98,34 +96,36 @@ async def test_several_reports_are_judged_each_by_itself(shire: Town, clock: Man
         (409, "lease_lost"),
         (200, None),
     ]
-    audited = (await shire.ask("GET", "/audit?action=report.refused", role="admin")).json()["items"]
+    audited = (await shire.request("GET", "/audit?action=report.refused", role="admin")).json()["items"]
     assert [each["object"]["id"] for each in audited] == [first["run_id"]]
 
 
 async def test_those_who_wait_in_one_workspace_leave_room_for_the_others(
-    shire: Town, monkeypatch: pytest.MonkeyPatch
+    shire: ApiHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foliot.web.mapping.worker.MOST_OF_A_WORKSPACE", 1)
     ours, theirs = await registered(shire), await registered(shire, who="globex")
     asked = {"worker_id": ours["worker_id"], "types": ["http"], "permits": 4, "wait": "30s"}
-    waits = asyncio.create_task(shire.ask("POST", "/worker/claim", role="worker", json=asked))
+    waits = asyncio.create_task(shire.request("POST", "/worker/claim", role="worker", json=asked))
     state = await begun(shire)
-    refused = await shire.ask("POST", "/worker/claim", role="worker", json={**asked, **NOW})
+    refused = await shire.request("POST", "/worker/claim", role="worker", json={**asked, **NOW})
     assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
     assert await claimed(shire, theirs["worker_id"], who="globex") == []
     state.stopping.set()
     assert (await waits).json() == {"items": []}
 
 
-async def test_reports_of_runs_that_never_were_leave_nothing_in_the_audit(shire: Town) -> None:
+async def test_reports_of_runs_that_never_were_leave_nothing_in_the_audit(shire: ApiHarness) -> None:
     worker = (await registered(shire))["worker_id"]
     made_up = [{"run_id": str(uuid4()), "fence": 1, "outcome": "succeeded"} for _ in range(3)]
     told = await say(shire, "report", worker_id=worker, reports=made_up)
     assert {each["code"] for each in told["items"]} == {"lease_lost"}
-    assert (await shire.ask("GET", "/audit?action=report.refused", role="admin")).json()["items"] == []
+    assert (await shire.request("GET", "/audit?action=report.refused", role="admin")).json()["items"] == []
 
 
-async def test_a_late_result_of_a_host_that_stayed_away_is_refused(shire: Town, clock: ManualClock) -> None:
+async def test_a_late_result_of_a_host_that_stayed_away_is_refused(
+    shire: ApiHarness, clock: ManualClock
+) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     await due(shire, clock, target={"server": "pvp"})
     [work] = await claimed(shire, worker)
@@ -135,13 +135,13 @@ async def test_a_late_result_of_a_host_that_stayed_away_is_refused(shire: Town, 
     told = await say(shire, "report", worker_id=worker, reports=[{**held, "outcome": "succeeded"}])
     assert [each["status"] for each in told["items"]] == [409]
     assert (await say(shire, "heartbeat", worker_id=worker))["alive"] is False
-    refused = await shire.ask(
+    refused = await shire.request(
         "POST", "/worker/claim", role="worker", json={"worker_id": worker, "types": ["http"], **NOW}
     )
     assert (refused.status_code, refused.json()["code"]) == (409, "worker_gone")
 
 
-async def test_a_key_of_another_workspace_finds_nothing_of_it(shire: Town, clock: ManualClock) -> None:
+async def test_a_key_of_another_workspace_finds_nothing_of_it(shire: ApiHarness, clock: ManualClock) -> None:
     made = await registered(shire, "h1", "pvp")
     job = await due(shire, clock, target={"server": "pvp"})
     [work] = await claimed(shire, made["worker_id"])
@@ -157,16 +157,18 @@ async def test_a_key_of_another_workspace_finds_nothing_of_it(shire: Town, clock
         assert await say(shire, "log", "globex", worker_id=worker, chunks=[chunk]) == {"taken": 0}
     assert (await say(shire, "heartbeat", "globex", worker_id=made["worker_id"]))["alive"] is False
     for path in (f"/hosts/{made['host_id']}", f"/jobs/{job['id']}", f"/runs/{work['run_id']}"):
-        assert (await shire.ask("GET", path, who="globex")).status_code == 404
-    assert (await shire.ask("GET", f"/runs/{work['run_id']}")).json()["status"] == "running"
+        assert (await shire.request("GET", path, who="globex")).status_code == 404
+    assert (await shire.request("GET", f"/runs/{work['run_id']}")).json()["status"] == "running"
 
 
-async def test_a_claim_waits_for_work_and_the_bell_ends_the_wait(shire: Town, clock: ManualClock) -> None:
+async def test_a_claim_waits_for_work_and_the_bell_ends_the_wait(
+    shire: ApiHarness, clock: ManualClock
+) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     made = await shire.make(schedule={"kind": "manual"}, target={"server": "pvp"})
     waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
     state = await begun(shire)
-    await shire.ask("POST", f"/jobs/{made['id']}/run", json={})
+    await shire.request("POST", f"/jobs/{made['id']}/run", json={})
     while not waiting.done():  # it may still be looking: the next ring is heard
         state.bell.ring()
         await asyncio.wait([waiting], timeout=0.05)
@@ -174,7 +176,7 @@ async def test_a_claim_waits_for_work_and_the_bell_ends_the_wait(shire: Town, cl
     assert state.waiting.total() == 0
 
 
-async def test_a_server_that_stops_ends_the_wait_at_once(shire: Town) -> None:
+async def test_a_server_that_stops_ends_the_wait_at_once(shire: ApiHarness) -> None:
     worker = (await registered(shire))["worker_id"]
     waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
     state = await begun(shire)
@@ -182,15 +184,15 @@ async def test_a_server_that_stops_ends_the_wait_at_once(shire: Town) -> None:
     assert await asyncio.wait_for(waiting, 5) == []
 
 
-async def test_a_revoked_key_gets_nothing_more_though_it_waited(shire: Town) -> None:
+async def test_a_revoked_key_gets_nothing_more_though_it_waited(shire: ApiHarness) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     made = await shire.make(schedule={"kind": "manual"}, target={"server": "pvp"})
     waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
     state = await begun(shire)
-    keys = (await shire.ask("GET", "/keys", role="admin")).json()["items"]
+    keys = (await shire.request("GET", "/keys", role="admin")).json()["items"]
     mine = next(each for each in keys if each["scopes"] == ["worker"])
-    assert (await shire.ask("DELETE", f"/keys/{mine['id']}", role="admin")).status_code == 204
-    await shire.ask("POST", f"/jobs/{made['id']}/run", json={})
+    assert (await shire.request("DELETE", f"/keys/{mine['id']}", role="admin")).status_code == 204
+    await shire.request("POST", f"/jobs/{made['id']}/run", json={})
     state.bell.ring()
     while not waiting.done():
         state.bell.ring()
@@ -198,10 +200,10 @@ async def test_a_revoked_key_gets_nothing_more_though_it_waited(shire: Town) -> 
     assert waiting.result() == []
 
 
-async def test_hosts_are_listed_shown_and_changed(shire: Town, clock: ManualClock) -> None:
+async def test_hosts_are_listed_shown_and_changed(shire: ApiHarness, clock: ManualClock) -> None:
     host = (await registered(shire, "h1", "pvp"))["host_id"]
-    [listed] = (await shire.ask("GET", "/hosts", role="viewer")).json()["items"]
-    shown = await shire.ask("GET", f"/hosts/{host}", role="viewer")
+    [listed] = (await shire.request("GET", "/hosts", role="viewer")).json()["items"]
+    shown = await shire.request("GET", f"/hosts/{host}", role="viewer")
     assert shown.json() == {**listed, "jobs": []}
     assert (listed["status"], listed["labels"], listed["max_mutations"], listed["max_reads"]) == (
         "online",
@@ -211,45 +213,45 @@ async def test_hosts_are_listed_shown_and_changed(shire: Town, clock: ManualCloc
     )
     assert [each["name"] for each in listed["instances"]] == ["pvp"]
     stale = {"If-Match": '"7"'}
-    refused = await shire.ask("PATCH", f"/hosts/{host}", json={"max_reads": 2}, headers=stale)
+    refused = await shire.request("PATCH", f"/hosts/{host}", json={"max_reads": 2}, headers=stale)
     assert refused.status_code == 412
     seen = {"If-Match": shown.headers["etag"]}
-    changed = await shire.ask("PATCH", f"/hosts/{host}", json={"max_reads": 2}, headers=seen)
+    changed = await shire.request("PATCH", f"/hosts/{host}", json={"max_reads": 2}, headers=seen)
     assert (changed.json()["max_reads"], changed.json()["labels"]) == (2, {"region": "eu"})
     clock.advance(timedelta(minutes=5))
-    assert (await shire.ask("GET", f"/hosts/{host}")).json()["status"] == "offline"
-    assert (await shire.ask("DELETE", f"/hosts/{host}")).status_code == 204
-    assert (await shire.ask("GET", "/hosts")).json()["items"] == []
+    assert (await shire.request("GET", f"/hosts/{host}")).json()["status"] == "offline"
+    assert (await shire.request("DELETE", f"/hosts/{host}")).status_code == 204
+    assert (await shire.request("GET", "/hosts")).json()["items"] == []
 
 
-async def test_instances_are_made_moved_and_removed(shire: Town) -> None:
+async def test_instances_are_made_moved_and_removed(shire: ApiHarness) -> None:
     h1 = (await registered(shire, "h1"))["host_id"]
     h2 = (await registered(shire, "h2"))["host_id"]
-    made = (await shire.ask("POST", f"/hosts/{h1}/instances", json={"name": "pve"})).json()
-    again = await shire.ask("POST", f"/hosts/{h2}/instances", json={"name": "pve"})
+    made = (await shire.request("POST", f"/hosts/{h1}/instances", json={"name": "pve"})).json()
+    again = await shire.request("POST", f"/hosts/{h2}/instances", json={"name": "pve"})
     assert again.status_code == 409
-    moved = await shire.ask("PATCH", f"/hosts/{h1}/instances/{made['id']}", json={"host_id": h2})
+    moved = await shire.request("PATCH", f"/hosts/{h1}/instances/{made['id']}", json={"host_id": h2})
     assert moved.json()["host_id"] == h2
-    assert (await shire.ask("DELETE", f"/hosts/{h1}/instances/{made['id']}")).status_code == 404
+    assert (await shire.request("DELETE", f"/hosts/{h1}/instances/{made['id']}")).status_code == 404
     await shire.make(target={"server": "pve"})
-    assert (await shire.ask("DELETE", f"/hosts/{h2}/instances/{made['id']}")).status_code == 409
-    gone = await shire.ask("DELETE", f"/hosts/{h2}/instances/{made['id']}?force=true")
+    assert (await shire.request("DELETE", f"/hosts/{h2}/instances/{made['id']}")).status_code == 409
+    gone = await shire.request("DELETE", f"/hosts/{h2}/instances/{made['id']}?force=true")
     assert gone.status_code == 204
 
 
-async def test_a_target_is_one_host_or_one_server_that_is_there(shire: Town) -> None:
+async def test_a_target_is_one_host_or_one_server_that_is_there(shire: ApiHarness) -> None:
     await registered(shire, "h1", "pvp")
     for wrong, pointer in (
         ({}, "/target"),
         ({"server": "pvpp"}, "/target/server"),
         ({"host": "h1", "server": "pvp"}, "/target/server"),
     ):
-        answer = await shire.ask("POST", "/jobs", json={**JOB, "target": wrong})
+        answer = await shire.request("POST", "/jobs", json={**JOB, "target": wrong})
         assert (answer.status_code, list(problems(answer))) == (422, [pointer]), answer.text
-    made = (await shire.ask("POST", "/jobs", json={**JOB, "target": {"host": "h1"}})).json()
-    patched = await shire.ask("PATCH", f"/jobs/{made['id']}", json={"target": {"server": "pvp"}})
+    made = (await shire.request("POST", "/jobs", json={**JOB, "target": {"host": "h1"}})).json()
+    patched = await shire.request("PATCH", f"/jobs/{made['id']}", json={"target": {"server": "pvp"}})
     assert patched.json()["target"] == {"server": "pvp"}
-    freed = await shire.ask("PATCH", f"/jobs/{made['id']}", json={"target": None})
+    freed = await shire.request("PATCH", f"/jobs/{made['id']}", json={"target": None})
     assert freed.json()["target"] is None
 
 
@@ -262,14 +264,14 @@ JOB = {
 
 
 async def test_a_host_gets_the_secrets_its_job_names_and_nobody_keeps_the_answer(
-    shire: Town, clock: ManualClock, owner: psycopg.Connection[Any]
+    shire: ApiHarness, clock: ManualClock, owner: psycopg.Connection[Any]
 ) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     secret = {"name": "crm", "value": "plain-77c1"}
-    assert (await shire.ask("POST", "/secrets", role="admin", json=secret)).status_code == 201
+    assert (await shire.request("POST", "/secrets", role="admin", json=secret)).status_code == 201
     config = {"url": "https://example.test", "headers": {"x-token": {"secret": "crm"}}}
     await due(shire, clock, target={"server": "pvp"}, config=config)
-    answer = await shire.ask(
+    answer = await shire.request(
         "POST", "/worker/claim", role="worker", headers={"Idempotency-Key": "again"},
         json={"worker_id": worker, "types": ["http"], "permits": 4, **NOW},
     )  # fmt: skip

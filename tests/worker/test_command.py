@@ -21,8 +21,8 @@ from foliot.handlers.output_stream import TAIL
 from foliot.handlers.registry import Assignment, HandlerResult
 from foliot.handlers.supervised_process import ProcessLimits, Program, SupervisedProcess
 from foliot.sdk.context import Context
-from tests.waiting import until
-from tests.worker.living import is_alive
+from tests.polling import wait_until
+from tests.worker.processes import is_alive
 
 pytestmark = pytest.mark.anyio
 CTX = Context("w", "j", "backup", "run-1", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
@@ -90,7 +90,7 @@ async def test_a_line_is_told_before_the_command_ends(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     task = asyncio.create_task(run("sh", "-c", f"echo begun; cat {gate}", lines=lines))
-    await until(lambda: ("stdout", "begun") in lines)
+    await wait_until(lambda: ("stdout", "begun") in lines)
     await asyncio.to_thread(gate.write_text, "over")
     assert (await task).output["stdout_tail"] == "begun\nover"
 
@@ -183,7 +183,7 @@ async def family(tmp_path: Path, then: str) -> tuple[asyncio.Task[HandlerResult]
     """A program with a child, one in a session of its own, and one whose parent has gone and that carries no mark of ours."""
     said = tmp_path / "pids"
     task = asyncio.create_task(run(sys.executable, "-c", FAMILY, str(said), then))
-    await until(said.exists)
+    await wait_until(said.exists)
     return task, [int(pid) for pid in said.read_text().split()]
 
 
@@ -200,7 +200,9 @@ async def test_a_cancelled_command_ends_with_everything_it_started(tmp_path: Pat
 async def test_a_program_ends_though_nobody_reads_what_it_still_says(at_once: bool) -> None:
     kept = await SupervisedProcess.start(Program(["yes"]), stderr=asyncio.subprocess.PIPE)
     said: Any = kept.process.stdout
-    await until(lambda: said._paused)  # more than the reader takes is there, and its end will never be seen
+    await wait_until(
+        lambda: said._paused
+    )  # more than the reader takes is there, and its end will never be seen
     async with asyncio.timeout(20):
         await kept.stop(at_once=at_once)
     assert not kept.is_alive
@@ -216,7 +218,7 @@ async def test_a_command_is_asked_to_end_before_it_is_made_to(tmp_path: Path) ->
     begun, told = tmp_path / "begun", tmp_path / "told"
     script = f"trap 'echo bye > {told}; exit 0' TERM; : > {begun}; while :; do sleep 0.05; done"
     task = asyncio.create_task(run("sh", "-c", script))
-    await until(begun.exists)
+    await wait_until(begun.exists)
     task.cancel()
     await asyncio.wait([task])
     assert told.read_text() == "bye\n"
@@ -227,12 +229,12 @@ async def test_when_the_keeper_is_killed_the_program_dies_with_it(tmp_path: Path
     task = asyncio.create_task(
         run("sh", "-c", f"echo $$ $PPID > {said}.new; mv {said}.new {said}; exec sleep 100")
     )
-    await until(said.exists)
+    await wait_until(said.exists)
     pid, keeper = map(int, said.read_text().split())
     os.kill(keeper, signal.SIGKILL)
     done = await task
     assert error(done)[0] == "killed_by_signal"
-    await until(lambda: not is_alive(pid))
+    await wait_until(lambda: not is_alive(pid))
 
 
 async def test_one_that_starts_too_many_processes_is_ended_with_all_of_them(tmp_path: Path) -> None:

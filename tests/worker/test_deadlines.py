@@ -6,7 +6,7 @@ import pytest
 
 from foliot.clock import monotonic
 from foliot.worker.deadlines import SLOTS, Deadlines
-from tests.waiting import until
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ async def test_whoever_is_still_here_is_struck_when_its_time_has_come_and_not_be
     deadlines.add(soon + 3_600, "far")
     deadlines.drop(soon, "in time")
     deadlines.add(soon - 1, "past")
-    await until(lambda: len(struck) == 2)
+    await wait_until(lambda: len(struck) == 2)
     assert [one for one, _ in struck] == ["past", "late"]
     assert struck[1][1] >= soon
 
@@ -31,4 +31,4 @@ async def test_all_of_one_moment_are_struck() -> None:
     moment = (int(monotonic() * SLOTS) + 2) / SLOTS
     for one in range(1_000):
         deadlines.add(moment, one)
-    await until(lambda: len(struck) == 1_000)
+    await wait_until(lambda: len(struck) == 1_000)

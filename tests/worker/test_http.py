@@ -20,7 +20,7 @@ from foliot.handlers.http import HttpHandler
 from foliot.handlers.registry import Assignment, HandlerResult
 from foliot.sdk.context import Context
 from foliot.testing.clock import ManualClock
-from tests.waiting import until
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2021, 2, 25, 15, 2, 10, tzinfo=UTC)
@@ -118,7 +118,7 @@ async def test_a_target_that_is_not_there_or_hangs_up_is_a_failure_to_retry() ->
 async def test_a_target_that_never_answers_is_ended_with_the_attempt() -> None:
     async with target(b"") as (url, came):
         task = asyncio.create_task(run({"url": url}))
-        await until(lambda: came)
+        await wait_until(lambda: came)
         task.cancel()
         await asyncio.wait([task])
     assert task.cancelled()

@@ -22,24 +22,24 @@ from foliot.services.workers.claim import Work
 from foliot.wire.worker import HostIn
 from foliot.worker import http_link
 from foliot.worker.http_link import HttpLink, WorkerIntroduction
-from tests.sdk.conftest import Served, served
+from tests.sdk.conftest import ApiServer, api_server
 
 pytestmark = pytest.mark.anyio
-__all__ = ["served"]  # a fixture of the client's tests
+__all__ = ["api_server"]  # a fixture of the client's tests
 H1 = WorkerIntroduction("h1/1", HostIn(name="h1", instances=["pvp"]))
 
 
 @pytest.fixture
-async def admin(served: Served) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(served.url, served.key) as client:
+async def admin(api_server: ApiServer) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(api_server.url, api_server.key) as client:
         yield client
 
 
 @pytest.fixture
-async def link(served: Served, admin: AsyncClient) -> AsyncIterator[HttpLink]:
+async def link(api_server: ApiServer, admin: AsyncClient) -> AsyncIterator[HttpLink]:
     member = await admin.members.create("hosts", kind="service", role="viewer")
     made = await admin.keys.create("hosts", principal=member.id, scopes=["worker"])
-    async with AsyncClient(served.url, made.secret, retries=0) as client:
+    async with AsyncClient(api_server.url, made.secret, retries=0) as client:
         yield HttpLink(client, H1)
 
 
@@ -137,21 +137,21 @@ async def test_a_worker_that_left_must_come_again_and_what_it_had_is_ready(
         await link.claim(worker, ["http"], 1)
 
 
-async def test_a_key_that_is_not_for_workers_is_told_so_when_it_registers(served: Served) -> None:
-    async with AsyncClient(served.url, served.key, retries=0) as client:
+async def test_a_key_that_is_not_for_workers_is_told_so_when_it_registers(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key, retries=0) as client:
         with pytest.raises(Denied, match="scope worker"):
             await HttpLink(client, H1).register(["http"], 1)
 
 
-async def test_an_address_with_a_path_too_much_is_told_when_it_registers(served: Served) -> None:
-    async with AsyncClient(f"{served.url}/nope", served.key, retries=0) as client:
+async def test_an_address_with_a_path_too_much_is_told_when_it_registers(api_server: ApiServer) -> None:
+    async with AsyncClient(f"{api_server.url}/nope", api_server.key, retries=0) as client:
         with pytest.raises(NotFound, match="takes no workers") as told:
             await HttpLink(client, H1).register(["http"], 1)
     assert "--server" in (told.value.hint or "")
 
 
 async def test_a_server_that_is_away_and_a_key_that_is_refused_later_are_waited_for(
-    admin: AsyncClient, link: HttpLink, served: Served
+    admin: AsyncClient, link: HttpLink, api_server: ApiServer
 ) -> None:
     worker, [work] = await works(admin, link, ["restart"])
     async with AsyncClient("http://127.0.0.1:9", "fol_x", retries=0) as nowhere:
@@ -159,6 +159,6 @@ async def test_a_server_that_is_away_and_a_key_that_is_refused_later_are_waited_
         for ask in (away.claim(worker, ["http"], 1), away.report([report(work, worker, Succeeded())])):
             with pytest.raises(Unavailable):
                 await ask
-    async with AsyncClient(served.url, "fol_nonsense", retries=0) as stranger:
+    async with AsyncClient(api_server.url, "fol_nonsense", retries=0) as stranger:
         with pytest.raises(Unavailable):
             await HttpLink(stranger, H1).report([report(work, worker, Succeeded())])

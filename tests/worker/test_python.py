@@ -19,8 +19,8 @@ from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, HandlerResult, load_handlers
 from foliot.sdk.context import Context
-from tests.waiting import until
-from tests.worker.living import is_alive
+from tests.polling import wait_until
+from tests.worker.processes import is_alive
 
 pytestmark = pytest.mark.anyio
 CTX = Context("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
@@ -93,12 +93,12 @@ async def test_a_cancelled_call_ends_the_process_with_everything_it_started(
 ) -> None:
     said = tmp_path / "pids"
     task = asyncio.create_task(call(python, "has_children", pids=str(said)))
-    await until(said.exists)
+    await wait_until(said.exists)
     pids = [int(pid) for pid in said.read_text().split()]
     assert all(is_alive(pid) for pid in pids)
     task.cancel()
     await asyncio.wait([task])
-    await until(lambda: not any(is_alive(pid) for pid in pids))
+    await wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
 async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
@@ -153,13 +153,13 @@ async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler
     assert error(await call(python, name, how="fail once")) == ("bank_closed", "try again", False)
 
 
-@pytest.mark.parametrize("name", ["notices", "notices_by_hand"])
+@pytest.mark.parametrize("name", ["notices", "notices_manually"])
 async def test_a_function_that_is_told_to_end_can_see_it(
     python: PythonHandler, tmp_path: Path, name: str
 ) -> None:
     began, told = tmp_path / "began", tmp_path / "told"
     task = asyncio.create_task(call(python, name, began=str(began), told=str(told)))
-    await until(began.exists)
+    await wait_until(began.exists)
     task.cancel()
     await asyncio.wait([task])
     assert told.read_text() == "True"
@@ -206,7 +206,7 @@ async def test_what_is_printed_is_heard_while_the_function_runs(
     gate = tmp_path / "gate"
     given = {"gate": str(gate)}
     task = asyncio.create_task(python.run(Assignment(ctx, {"call": "functions:prints_and_waits"}, given)))
-    await until(lambda: lines == ["begun"])
+    await wait_until(lambda: lines == ["begun"])
     gate.touch()
     await task
 
@@ -219,7 +219,7 @@ async def test_endless_printing_is_bounded_and_ends_with_its_attempt(python: Pyt
     lines: list[str] = []
     ctx = replace(CTX, write=lambda _, text: lines.append(text))
     task = asyncio.create_task(python.run(Assignment(ctx, {"call": "functions:prints_for_ever"}, {})))
-    await until(lambda: len(lines) == MOST_LINES + 1)
+    await wait_until(lambda: len(lines) == MOST_LINES + 1)
     task.cancel()
     await asyncio.wait([task])
     assert len(lines) == MOST_LINES + 1

@@ -28,7 +28,7 @@ from foliot.testing.fixtures import TEST, a_vault
 from foliot.worker.link import LocalLink
 from foliot.worker.log_buffer import LogBuffer
 from foliot.worker.worker import Worker
-from tests.waiting import until
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
@@ -70,7 +70,7 @@ async def worked(database: Database, vault: Vault, clock: ManualClock, handler: 
     link = LocalLink(database, "test", vault=vault)
     worker = Worker(link, {"leaky": handler}, 10, logs=LogBuffer(link, clock))
     await worker.step()
-    await until(lambda: worker.reporter.unsent == 1)
+    await wait_until(lambda: worker.reporter.unsent == 1)
     await worker.reporter.step()
 
 

@@ -32,7 +32,7 @@ from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
 from foliot.worker.link import LocalLink
 from foliot.worker.worker import AT_ONCE, Worker
-from tests.waiting import until
+from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -65,7 +65,7 @@ class Desk:
         self.reporter = self.worker.reporter
 
     async def work_off(self, reports: int) -> None:
-        await until(lambda: self.reporter.unsent == reports)
+        await wait_until(lambda: self.reporter.unsent == reports)
         await self.reporter.step()
 
 
@@ -136,7 +136,7 @@ async def test_runs_that_wait_for_others_take_no_permits_and_are_counted_by_them
         "UPDATE foliot.ready SET type = 'celery' WHERE position > (SELECT min(position) + 1 FROM foliot.ready)"
     )
     await desk.worker.step()
-    await until(lambda: (len(desk.gate.begun), len(waits.begun)) == (1, 2))
+    await wait_until(lambda: (len(desk.gate.begun), len(waits.begun)) == (1, 2))
     assert await desk.worker.step() > AT_ONCE
     waits.opened.set()
     await desk.work_off(2)
@@ -230,7 +230,7 @@ async def test_a_cancel_heard_with_a_beat_ends_the_attempt(
     await desk.worker.step()
     owner.execute("UPDATE foliot.leases SET cancel_requested_at = %s", [clock.now()])
     assert desk.worker.id is not None
-    await until(lambda: desk.gate.begun)
+    await wait_until(lambda: desk.gate.begun)
     desk.worker.on_beat(await desk.link.beat(desk.worker.id, [], draining=False))
     await desk.work_off(1)
     assert statuses(owner) == ["cancelled"]
@@ -241,7 +241,7 @@ async def test_an_attempt_whose_lease_was_taken_away_ends_with_the_next_beat_and
 ) -> None:
     await make_ready(database, clock, workspace, 2)
     await desk.worker.step()
-    await until(lambda: len(desk.gate.begun) == 2)
+    await wait_until(lambda: len(desk.gate.begun) == 2)
     taken = RunId(UUID(desk.gate.begun[0].ctx.run_id))
     await cancel_run(database, Scope(workspace, TEST), taken, force=True)
     assert desk.worker.id is not None
@@ -262,7 +262,7 @@ async def test_draining_finishes_what_it_can_and_hands_the_rest_back(
 ) -> None:
     await make_ready(database, clock, workspace, 2)
     await desk.worker.step()
-    await until(lambda: len(desk.gate.begun) == 2)
+    await wait_until(lambda: len(desk.gate.begun) == 2)
     await desk.worker.drain(0)
     await desk.work_off(2)
     assert statuses(owner) == [None, None]
@@ -276,7 +276,7 @@ async def test_a_worker_given_up_for_lost_stops_and_comes_again_under_a_new_id(
 ) -> None:
     await make_ready(database, clock, workspace)
     await desk.worker.step()
-    await until(lambda: desk.gate.begun)
+    await wait_until(lambda: desk.gate.begun)
     first = desk.worker.id
     assert first is not None
     clock.advance(workers.LEASE + MINUTE)
@@ -284,7 +284,7 @@ async def test_a_worker_given_up_for_lost_stops_and_comes_again_under_a_new_id(
     await desk.work_off(1)
     await desk.worker.step()
     assert desk.worker.id not in (None, first)
-    await until(lambda: len(desk.gate.begun) == 2)
+    await wait_until(lambda: len(desk.gate.begun) == 2)
     assert [assignment.ctx.fence for assignment in desk.gate.begun] == [1, 2]
     await desk.worker.drain(0)
 
@@ -315,7 +315,7 @@ async def test_a_claim_whose_answer_was_lost_is_handed_back(
     await desk.worker.step()
     await desk.work_off(1)
     await desk.worker.step()
-    await until(lambda: desk.gate.begun)
+    await wait_until(lambda: desk.gate.begun)
     assert desk.gate.begun[0].ctx.fence == 2
     await desk.worker.drain(0)
 
@@ -326,7 +326,7 @@ async def test_reports_are_kept_while_the_database_is_away(
     await make_ready(database, clock, workspace)
     await desk.worker.step()
     desk.gate.opened.set()
-    await until(lambda: desk.reporter.unsent == 1)
+    await wait_until(lambda: desk.reporter.unsent == 1)
     good = desk.reporter._link
 
     class Away(LocalLink):
@@ -347,7 +347,7 @@ async def test_one_report_that_cannot_be_stored_spoils_no_other(
     await make_ready(database, clock, workspace, 3)
     await desk.worker.step()
     desk.gate.opened.set()
-    await until(lambda: desk.reporter.unsent == 3)
+    await wait_until(lambda: desk.reporter.unsent == 3)
     bad = desk.reporter._unsent[1]
     desk.reporter._unsent[1] = type(bad)(
         bad.run_id, bad.job_id, bad.fence, bad.worker_id, bad.outcome, "a\0b"

@@ -2,6 +2,8 @@
 
 A key reads `fol_<prefix>_<secret><checksum>`. The prefix names the key in lists and logs. The secret is never stored. The checksum
 rejects a mistyped or cut key without a database query. Callers pass entropy as bytes.
+
+Why: docs/decisions/701-keys-only-lose-rights.md
 """
 
 from __future__ import annotations

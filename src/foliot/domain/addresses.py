@@ -2,6 +2,8 @@
 
 Python's `is_global` accepts addresses that lead inside (NAT64 and 6to4 around private addresses, multicast, site-local). This list
 therefore holds all of IANA's special-purpose registries and the metadata addresses of clouds.
+
+Why: docs/decisions/900-guarded-outgoing-requests.md
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ class BlockedAddress:
     network: Network
     what: str
 
-    def told(self, host: str) -> str:
-        """The way from a host to the network that it may not enter."""
+    def describe(self, host: str) -> str:
+        """Describe how the host leads to a blocked network."""
         way = [host]
         if host != str(self.address):
             way.append(f"resolves to {self.address}")
@@ -109,7 +111,7 @@ _NAT64, _NAT64_LOCAL = IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"
 _COMPATIBLE = IPv6Network("::/96")
 # Behind any prefix (RFC 5214): a router of its network unwraps the rest.
 _ISATAP = (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe")
-# Narrow ones first: the first that holds an address is the one it is told by.
+# Narrow ones first: the first match is the one that errors name.
 _CLOSED_4 = _list4(
     [
         ("168.63.129.16/32", "the platform of a cloud"),

@@ -197,7 +197,7 @@ def _admit_new(request: StartRequest) -> Admission:
         return Skip(SkipReason.DEADLINE)
     overlap = check_overlap(job.overlap, request.load, is_patient=request.is_patient)
     if overlap is OverlapAnswer.QUEUE and request.trigger is Trigger.BACKFILL:
-        # Its window is asked when its turn comes: the end of today's must not expire it.
+        # Its window is checked when its turn comes: the end of today's must not expire it.
         return Wait(WaitsFor.TURN, not_before)
     opening = find_opening_for(request.trigger, job.timetable, max(now, not_before or now))
     if isinstance(opening, NeverOpens):

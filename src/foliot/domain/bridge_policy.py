@@ -2,6 +2,8 @@
 
 In a pattern, `*` matches anything but a dot, `**` matches anything, and `{workspace}` is the slug of the workspace. The dot is a
 separator: `shop.tasks.*` does not match names in a module that `shop.tasks` imports.
+
+Why: docs/decisions/906-bridge-policy.md
 """
 
 from __future__ import annotations

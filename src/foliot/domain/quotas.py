@@ -83,9 +83,9 @@ def check_hosts(quotas: Quotas, used: int) -> None:
 
 def check_servers(quotas: Quotas, used: int) -> None:
     """Check the total after several instances are added at once."""
-    told = f"This workspace would have {used:,} server instances, and may have"
+    sentence = f"This workspace would have {used:,} server instances, and may have"
     hint = "Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more."
-    _check_count("servers", quotas.servers, used, told, hint, had=used)
+    _check_count("servers", quotas.servers, used, sentence, hint, had=used)
 
 
 def check_rooms(quotas: Quotas, used: int) -> None:
@@ -94,9 +94,9 @@ def check_rooms(quotas: Quotas, used: int) -> None:
 
 
 def check_messages(quotas: Quotas, used: int) -> None:
-    told = f"This room holds {used - 1:,} messages, and may hold"
+    sentence = f"This room holds {used - 1:,} messages, and may hold"
     hint = "Write in another room, or ask the operator for more; old messages make room when they are pruned."
-    _check_count("room_messages", quotas.room_messages, used, told, hint)
+    _check_count("room_messages", quotas.room_messages, used, sentence, hint)
 
 
 def check_secrets(quotas: Quotas, used: int) -> None:
@@ -107,11 +107,11 @@ def check_secrets(quotas: Quotas, used: int) -> None:
 
 
 def _check_count(
-    quota: str, limit: int | None, used: int, told: str, hint: str, *, had: int | None = None
+    quota: str, limit: int | None, used: int, sentence: str, hint: str, *, had: int | None = None
 ) -> None:
     if limit is not None and used > limit:
         had = used - 1 if had is None else had
-        raise QuotaExceeded(f"{told} {limit:,}.", quota=quota, limit=limit, used=had, hint=hint)
+        raise QuotaExceeded(f"{sentence} {limit:,}.", quota=quota, limit=limit, used=had, hint=hint)
 
 
 def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:

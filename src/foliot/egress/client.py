@@ -27,7 +27,7 @@ from foliot.domain.addresses import Address, Network, closed
 from foliot.egress.url import HttpTarget
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-# A name whose servers never answer blocks a thread for longer than anybody waits. There are more threads than a courier or a worker can
+# A name whose servers never answer blocks a thread for longer than any request waits. There are more threads than a courier or a worker can
 # use in that time, or the names of one tenant would delay those of all others.
 MOST_AT_ONCE = 256
 
@@ -105,7 +105,7 @@ def refusal(host: str, addresses: Iterable[Address], allowed: Sequence[Network])
     for address in addresses:
         found = closed(address, allowed)
         if found is not None:
-            return f"{found.told(host)}, which may not be called from here. {ALLOW}"
+            return f"{found.describe(host)}, which may not be called from here. {ALLOW}"
     return None
 
 

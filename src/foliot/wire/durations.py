@@ -53,14 +53,14 @@ def read_duration(text: str) -> timedelta:
 def write_duration(value: timedelta) -> str:
     """Return the shortest form: 1h30m; 90s becomes 1m30s; zero is 0s."""
     left = value // timedelta(microseconds=1)
-    told = ""
+    text = ""
     for unit in ("d", "h", "m"):
         amount, left = divmod(left, _UNITS[unit] * 1_000)
-        told += f"{amount}{unit}" if amount else ""
-    if left or not told:
+        text += f"{amount}{unit}" if amount else ""
+    if left or not text:
         seconds = f"{left // 1_000_000}.{left % 1_000_000:06}".rstrip("0").rstrip(".")
-        told += f"{seconds}s"
-    return told
+        text += f"{seconds}s"
+    return text
 
 
 def _bounded(milliseconds: Decimal) -> timedelta:

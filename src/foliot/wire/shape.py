@@ -28,11 +28,11 @@ class Shape(BaseModel):
             return handler(data)
         except ValidationError as error:
             found = error.errors(include_url=False)
-            told = [
-                _told(each, cls.model_fields if place < MOST_HINTS else ())
+            details = [
+                _with_hint(each, cls.model_fields if place < MOST_HINTS else ())
                 for place, each in enumerate(found)
             ]
-            raise ValidationError.from_exception_data(cls.__name__, told) from None
+            raise ValidationError.from_exception_data(cls.__name__, details) from None
 
 
 def refusal(kind: str, message: str, hint: str | None = None) -> PydanticCustomError:
@@ -67,7 +67,7 @@ def _is_tag(part: int | str) -> bool:
     return isinstance(part, str) and (part == "[key]" or (part.startswith("(") and part.endswith(")")))
 
 
-def _told(error: ErrorDetails, fields: Iterable[str]) -> InitErrorDetails:
+def _with_hint(error: ErrorDetails, fields: Iterable[str]) -> InitErrorDetails:
     """Return the error, with a hint if it is an unknown field of this shape."""
     location = error["loc"]
     if error["type"] == "extra_forbidden" and len(location) == 1:

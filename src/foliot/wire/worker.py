@@ -37,7 +37,7 @@ class HostIn(Shape):
     )
 
 
-class TypeTold(Shape):
+class DescribedType(Shape):
     """A worker's description of a job type that the server may not have."""
 
     name: TypeName
@@ -59,7 +59,7 @@ class RegisterIn(Shape):
         description="The queues that it serves; a host serves none.",
     )
     host: HostIn | None = Field(default=None, description="The host that it works for.")
-    described: list[TypeTold] = Field(
+    described: list[DescribedType] = Field(
         default=[],
         max_length=MOST_TYPES,
         description="What configs of these types look like, for jobs of this workspace to be checked when they are written. Of types"

@@ -67,7 +67,7 @@ class HttpLink:
         me = self._introduction
         queues = None if me.host else list(me.queues)
         described = [
-            wire.TypeTold(
+            wire.DescribedType(
                 name=each.name, description=each.description, config_schema=dict(each.config_schema)
             )
             for each in me.described

@@ -16,7 +16,7 @@ from foliot.domain.ids import RunId
 from foliot.domain.logs import storable
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.run import LONGEST_NOTE, Progress
-from foliot.sdk.context import ReportProgress
+from foliot.sdk.context import ReportProgress, never_stopping
 from foliot.worker.link import Link
 
 log = logging.getLogger(__name__)
@@ -37,9 +37,11 @@ class ProgressBuffer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without a wake
 
-    def teller(self, key: Key, masks: Masks = NO_MASKS) -> ReportProgress:
-        """Return a function that records progress of this attempt."""
-        return partial(self._record, key, masks)
+    def writer(
+        self, key: Key, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never_stopping
+    ) -> ReportProgress:
+        """Return a function that records progress of this attempt, until `is_over`."""
+        return partial(self._record, key, masks, is_over)
 
     def forget(self, key: Key) -> None:
         """Drop the undelivered progress of an attempt that is over. Most never report any."""
@@ -59,8 +61,10 @@ class ProgressBuffer:
                 log.warning("progress.dropped", extra={"runs": len(latest), "reason": error.message})
         return SOON if latest else IDLE
 
-    def _record(self, key: Key, masks: Masks, done: float, total: float, note: str) -> None:
-        if math.isfinite(done) and math.isfinite(total):
+    def _record(
+        self, key: Key, masks: Masks, is_over: Callable[[], bool], done: float, total: float, note: str
+    ) -> None:
+        if math.isfinite(done) and math.isfinite(total) and not is_over():
             progress = Progress(
                 done, total, storable(masks.text(str(note)))[:LONGEST_NOTE], self._clock.now()
             )

@@ -57,7 +57,13 @@ class Reporter:
         """Send one batch. None waits to be filled: the next one grows while this one is sent."""
         batch = list(islice(self._unsent, BATCH))
         if batch:
-            accepted = await self._send(batch)
+            try:
+                accepted = await self._link.report(batch)
+            except Unavailable:
+                raise  # the batch is kept and sent again; reports that were stored after all are refused then, harmlessly
+            except Exception:
+                log.exception("reports.rejected", extra={"reports": len(batch)})
+                accepted = await self._send_one_by_one(batch)
             for _ in batch:
                 self._unsent.popleft()
             if accepted:
@@ -67,19 +73,20 @@ class Reporter:
         self._all_sent.set()
         return IDLE
 
-    async def _send(self, batch: list[Report]) -> frozenset[RunId]:
-        try:
-            return await self._link.report(batch)
-        except Unavailable:
-            raise  # the batch is kept and sent again; reports that were stored after all are refused then, harmlessly
-        except Exception:
-            log.exception("reports.rejected", extra={"reports": len(batch)})
-        if len(batch) > 1:  # find the bad report; the others must be stored
-            accepted: frozenset[RunId] = frozenset()
-            for report in batch:
-                accepted |= await self._send([report])
-            return accepted
-        return await self._send_failure(batch[0])
+    async def _send_one_by_one(self, batch: list[Report]) -> frozenset[RunId]:
+        """Find the bad report of a rejected batch; the others must be stored."""
+        if len(batch) == 1:
+            return await self._send_failure(batch[0])
+        accepted: frozenset[RunId] = frozenset()
+        for report in batch:
+            try:
+                accepted |= await self._link.report([report])
+            except Unavailable:
+                raise
+            except Exception:
+                log.exception("report.rejected", extra={"run": str(report.run_id)})
+                accepted |= await self._send_failure(report)
+        return accepted
 
     async def _send_failure(self, report: Report) -> frozenset[RunId]:
         try:

@@ -39,19 +39,16 @@ class TaskLanes(Generic[T]):
         context = copy_context()
         self._queue.extend([(item, context) for item in items])
         if not self._is_scheduled:
-            self._schedule()
-
-    def _schedule(self) -> None:
-        self._is_scheduled = True
-        asyncio.get_running_loop().call_soon(self._open)
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._open)
 
     def _open(self) -> None:
-        """Open lanes, and schedule this again behind them: other lanes take the rest when these come to items that wait."""
-        self._is_scheduled = False
+        """Open lanes, and schedule this again behind them: other lanes take what is left when these come to items that wait."""
         for _ in range(min(self._lanes, len(self._queue))):
             asyncio.create_task(self._lane())  # noqa: RUF006  # kept by the loop until it waits, and by `on_wait` then
-        if self._queue:
-            self._schedule()
+        self._is_scheduled = bool(self._queue)
+        if self._is_scheduled:
+            asyncio.get_running_loop().call_soon(self._open)
 
     async def _lane(self) -> None:
         task: asyncio.Task[None] | None = asyncio.current_task()

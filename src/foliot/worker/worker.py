@@ -50,6 +50,7 @@ class Attempt:
     end: Outcome | None = None  # the outcome to report when the attempt is ended from outside
     task: asyncio.Task[None] | None = None  # set once the attempt waits, and can be cancelled
     over: bool = False
+    has_output: bool = False  # log lines, artifacts or progress
 
     def is_ended(self) -> bool:
         return self.end is not None
@@ -58,7 +59,11 @@ class Attempt:
         return self.end
 
     def is_over(self) -> bool:
-        """Return whether the attempt is over: later output of a thread it left behind is dropped."""
+        """Return whether the attempt is over: later output of a thread it left behind is dropped.
+
+        Only output asks, and leaves its mark first: either the mark is seen when the attempt ends, or the output sees that it is over.
+        """
+        self.has_output = True
         return self.over
 
 
@@ -211,8 +216,9 @@ class Worker:
             for work in found
         ]
         if self.is_draining or self.id != worker_id:  # the worker had to stop while this claim was under way
-            for attempt in attempts:
-                self._report(attempt, HandlerResult(HandedBack()))
+            for claimed in (work.claimed for work in found):
+                report = Report(claimed.run_id, claimed.job_id, claimed.fence, worker_id, HandedBack())
+                self.reporter.put(report)
         elif attempts:
             self._attempts |= {attempt.key: attempt for attempt in attempts}
             if not takes_permit:
@@ -231,14 +237,18 @@ class Worker:
         result = await self._execute(attempt) if attempt.end is None else HandlerResult(attempt.end)
         attempt.end = attempt.end or result.outcome  # it is over: nothing need end it any more
         attempt.over = True
-        self.progress.forget(key)
-        if self.artifacts.has_any(key):  # kept by a thread after the last upload was waited for
-            self.artifacts.drop(key)
-        if self.logs.has_lines(key):
-            await self.logs.finish(key)
+        if attempt.has_output:  # most have none
+            self.progress.forget(key)
+            if self.artifacts.has_any(key):  # kept by a thread after the last upload was waited for
+                self.artifacts.drop(key)
+            if self.logs.has_lines(key):
+                await self.logs.finish(key)
         if attempt.task is not None:
             self._deadlines.drop(attempt.due_by, attempt)
-        self._report(attempt, result)  # before it leaves `_attempts`, so that heartbeats always name it
+        run_id, fence = key
+        job_id, worker_id = attempt.work.claimed.job_id, attempt.worker_id
+        # Before it leaves `_attempts`, so that heartbeats always name it.
+        self.reporter.put(Report(run_id, job_id, fence, worker_id, result.outcome, result.output))
         del self._attempts[key]
         self._running_external -= not attempt.takes_permit
         self.wake()
@@ -251,7 +261,7 @@ class Worker:
             masks = Masks(work.masks) if work.masks else NO_MASKS
             handler = self._handlers.get(work.claimed.type, UNKNOWN_TYPE)
             result = await run_handler(handler, self._assignment(attempt, masks), masks)
-            if self.artifacts.has_any(key):
+            if attempt.has_output and self.artifacts.has_any(key):
                 problem = await self.artifacts.finish(key)
                 if problem is not None and isinstance(result.outcome, Succeeded):
                     message = f"The work was done, but an artifact was not kept: {masks.text(problem)}"
@@ -278,24 +288,11 @@ class Worker:
             claimed.planned_for,
             self.logs.writer(attempt.key, claimed.attempt, masks, attempt.is_over),
             attempt.is_ended,
-            self.artifacts.keeper(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
-            self.progress.teller(attempt.key, masks),
+            self.artifacts.uploader(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
+            self.progress.writer(attempt.key, masks, attempt.is_over),
             self._link.most_artifact_bytes,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
-
-    def _report(self, attempt: Attempt, result: HandlerResult) -> None:
-        claimed = attempt.work.claimed
-        self.reporter.put(
-            Report(
-                claimed.run_id,
-                claimed.job_id,
-                claimed.fence,
-                attempt.worker_id,
-                result.outcome,
-                result.output,
-            )
-        )
 
     def _time_out(self, attempt: Attempt) -> None:
         self._end(attempt, TimedOut())

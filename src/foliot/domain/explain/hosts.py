@@ -10,7 +10,7 @@ from foliot.domain.hosts import HostContact, HostStatus
 from foliot.domain.job import Job
 from foliot.domain.run import Target, TargetKind
 
-# Types that a host runs only when it is told to.
+# Types that a host runs only if its start flag allows them.
 ALLOWED_BY_FLAG = frozenset({"command", "python"})
 
 

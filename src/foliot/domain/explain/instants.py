@@ -147,9 +147,9 @@ def _is_stopped(question: Question, planned: PlannedTime) -> bool:
 
 def _standing(question: Question) -> str:
     until = question.paused_until
-    told = f"the job is {question.status.value}"
-    told += "" if until is None else f" until {quote(question.job, until)}"
-    return told + _given(question.status_reason)
+    sentence = f"the job is {question.status.value}"
+    sentence += "" if until is None else f" until {quote(question.job, until)}"
+    return sentence + _given(question.status_reason)
 
 
 def _given(reason: str | None) -> str:

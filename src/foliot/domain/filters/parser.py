@@ -155,8 +155,8 @@ class _Reader:
         return self._at >= len(self._text)
 
     def _refuse(self, message: str, start: int, end: int, hint: str | None) -> None:
-        told = f"{message.removesuffix('.')} (column {start + 1})."
-        self.wrong.append(QueryInvalid(told, pointer="/q", hint=hint, mark=Mark(self._text, start, end)))
+        sentence = f"{message.removesuffix('.')} (column {start + 1})."
+        self.wrong.append(QueryInvalid(sentence, pointer="/q", hint=hint, mark=Mark(self._text, start, end)))
 
 
 def _raise(wrong: Sequence[QueryInvalid]) -> None:

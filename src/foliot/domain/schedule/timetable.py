@@ -211,8 +211,8 @@ def _spread(timetable: Timetable, at: datetime) -> timedelta:
     if not isinstance(schedule, Cron | Interval) or schedule.spread <= ZERO:
         return ZERO
     following = None if is_chained(schedule) else _by_kind(timetable, at)
-    room = schedule.spread if following is None else min(schedule.spread, following.at - at)
-    return timedelta(seconds=int(_fraction(timetable.seed) * room.total_seconds()))
+    space = schedule.spread if following is None else min(schedule.spread, following.at - at)
+    return timedelta(seconds=int(_fraction(timetable.seed) * space.total_seconds()))
 
 
 @lru_cache(maxsize=65_536)

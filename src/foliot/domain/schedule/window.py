@@ -1,4 +1,7 @@
-"""Weekly spans of wall-clock time in a zone, such as Mondays 22:00 to 04:00. Windows and calendars use them."""
+"""Weekly spans of wall-clock time in a zone, such as Mondays 22:00 to 04:00. Windows and calendars use them.
+
+Why: docs/decisions/102-windows-and-calendars.md
+"""
 
 from __future__ import annotations
 

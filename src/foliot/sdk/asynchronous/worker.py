@@ -12,6 +12,7 @@ from foliot.wire.worker import (
     ArtifactIn,
     ChunkIn,
     ClaimOut,
+    DescribedType,
     HeartbeatOut,
     HostIn,
     LogTaken,
@@ -21,7 +22,6 @@ from foliot.wire.worker import (
     ReportOut,
     RunHeld,
     StopsOut,
-    TypeTold,
 )
 
 Object = Mapping[str, Any]
@@ -42,7 +42,7 @@ class AsyncWorkerApi:
         queues: Sequence[str] | None = None,
         host: HostIn | Object | None = None,
         version: str | None = None,
-        described: Sequence[TypeTold | Object] | None = None,
+        described: Sequence[DescribedType | Object] | None = None,
     ) -> RegisterOut:
         """Register a host, or a worker for queues of the workspace. Send a heartbeat within each third of the lease.
 

@@ -13,6 +13,7 @@ from foliot.wire.worker import (
     ArtifactIn,
     ChunkIn,
     ClaimOut,
+    DescribedType,
     HeartbeatOut,
     HostIn,
     LogTaken,
@@ -22,7 +23,6 @@ from foliot.wire.worker import (
     ReportOut,
     RunHeld,
     StopsOut,
-    TypeTold,
 )
 
 Object = Mapping[str, Any]
@@ -43,7 +43,7 @@ class WorkerApi:
         queues: Sequence[str] | None = None,
         host: HostIn | Object | None = None,
         version: str | None = None,
-        described: Sequence[TypeTold | Object] | None = None,
+        described: Sequence[DescribedType | Object] | None = None,
     ) -> RegisterOut:
         """Register a host, or a worker for queues of the workspace. Send a heartbeat within each third of the lease.
 

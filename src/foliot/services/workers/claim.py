@@ -1,4 +1,7 @@
-"""Claim ready runs for a worker, in batches, with an equal share for every workspace that has work; load what there is to do in them."""
+"""Claim ready runs for a worker, in batches, with an equal share for every workspace that has work; load what there is to do in them.
+
+Why: docs/decisions/402-claims.md
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,8 @@ from foliot.services.secrets.resolution import resolve_secrets
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.limit_steps import claim_permitted
-from foliot.storage.queue import claims, run_queue
-from foliot.storage.queue.claims import ServedWorkspace
-from foliot.storage.queue.run_queue import Claimed, ClaimOrder, OverlapFoundError
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import Claimed, ClaimOrder, LoadedRun, OverlapFoundError, ServedWorkspace
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.workers import ANY_QUEUE
@@ -32,7 +34,7 @@ MAX_QUEUES = 20  # served by one claim of a worker that serves all queues
 TRUSTED_CLAIMS = 10  # full claims in a row that reuse the known queues
 MAX_WORKSPACES = 50  # served at once
 MAX_SCANNED = (
-    5_000  # workspaces without startable runs that one claim passes; the next claim continues behind them
+    5_000  # workspaces that one claim passes without finding a startable run; the next continues behind them
 )
 MAX_ROUNDS = 10  # in a row in which limits held all runs that were found
 
@@ -105,37 +107,37 @@ async def claim(
     database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
 ) -> list[Claimed]:
     """Lease at most `permits` runs that this worker can execute to it. A worker that is no longer registered gets none."""
-    return await _claim_and(_return_claimed, database, Claimer(worker_id, queue, types, permits, turns)) or []
+    claimer = Claimer(worker_id, queue, types, permits, turns)
+    return await _claim_queue(database, claimer, _return_claimed)
 
 
 async def claim_work(database: Database, claimer: Claimer, vault: Vault | None = None) -> ClaimResult:
     """Claim runs and load what to execute. Runs whose secrets cannot be read end here as failed attempts."""
-    if claimer.queue != ANY_QUEUE:
-        found = await _claim_and(_load, database, claimer) or ClaimResult([], [])
-        if any(may_refer(each.config) for each in found.work):
-            return ClaimResult(await _with_secrets(database, claimer, vault, found.work), found.orphans)
-        return found
-    turns, found = claimer.turns, ClaimResult([], [])
-    if known := turns.known():
-        found = await _claim_from_queues(database, known, claimer, vault)
-    if not found.work:
+    turns, loaded = claimer.turns, list[LoadedRun]()
+    serves_all = claimer.queue == ANY_QUEUE
+    queues, is_fresh = (turns.known(), False) if serves_all else ([claimer.queue], True)
+    while True:
+        for queue in queues:
+            if (left := claimer.permits - len(loaded)) > 0:
+                one_queue = replace(claimer, queue=queue, permits=left)
+                loaded += await _claim_queue(database, one_queue, run_queue.load_claimed)
+                turns.queue = queue
+        if loaded or is_fresh:
+            break
         turns.remember(await _queues_in_turn(database, turns, claimer.workspace_id))
-        found = await _claim_from_queues(database, turns.known(), claimer, vault)
-    if len(found.work) < claimer.permits:
+        queues, is_fresh = turns.known(), True
+    if serves_all and len(loaded) < claimer.permits:
         turns.forget()
-    return found
-
-
-async def _claim_from_queues(
-    database: Database, queues: Sequence[str], claimer: Claimer, vault: Vault | None
-) -> ClaimResult:
     found = ClaimResult([], [])
-    for queue in queues:
-        left = claimer.permits - len(found.work) - len(found.orphans)
-        if left > 0:
-            more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
-            found = ClaimResult(found.work + more.work, found.orphans + more.orphans)
-            claimer.turns.queue = queue
+    for claimed, job, given, time_left in loaded:
+        if job is None:
+            found.orphans.append(claimed)
+            continue
+        payload = job.payload or {}
+        run_input = dict(payload) if given is None else effective_input(payload, given)
+        found.work.append(Work(claimed, job.name, job.config or {}, run_input, time_left))
+    if any(may_refer(each.config) for each in found.work):
+        return ClaimResult(await _with_secrets(database, claimer, vault, found.work), found.orphans)
     return found
 
 
@@ -143,19 +145,19 @@ async def _queues_in_turn(database: Database, turns: Turns, workspace_id: Worksp
     """Return the queues that have work, beginning behind the one served last."""
     if workspace_id is not None:
         async with database.tx(Role.APP, workspace_id) as tx:
-            return await claims.queues_of_workspace(tx, workspace_id, MAX_QUEUES)
+            return await run_queue.queues_of_workspace(tx, workspace_id, MAX_QUEUES)
     async with database.tx(Role.ENGINE) as tx:
-        queues = await claims.queues_with_work(tx, turns.queue, MAX_QUEUES)
+        queues = await run_queue.queues_with_work(tx, turns.queue, MAX_QUEUES)
         if len(queues) < MAX_QUEUES and turns.queue:
-            before = await claims.queues_with_work(tx, "", MAX_QUEUES - len(queues))
+            before = await run_queue.queues_with_work(tx, "", MAX_QUEUES - len(queues))
             queues += [queue for queue in before if queue <= turns.queue]
     return queues
 
 
-async def _claim_and(
-    then: Callable[[Tx, list[Claimed]], Awaitable[T]], database: Database, claimer: Claimer
-) -> T | None:
-    """Claim, and call `then` before the commit. Return None when there is nothing to claim.
+async def _claim_queue(
+    database: Database, claimer: Claimer, then: Callable[[Tx, list[Claimed]], Awaitable[list[T]]]
+) -> list[T]:
+    """Claim from one queue, and return the answer of `then`, called before the commit.
 
     The index on leases detects a second run of an exclusive job, which is an error of our own counts. Checking before each lease would
     cost every claim more than all claims lose by starting again, carefully, where it happens.
@@ -167,29 +169,38 @@ async def _claim_and(
         try:
             async with database.tx(role, claimer.workspace_id) as tx:
                 claimed, held = await _claim(tx, claimer)
-                if claimed:
-                    return await then(tx, claimed)
+                answer = await then(tx, claimed) if claimed else []
         except OverlapFoundError:
             log.warning("claim.overlap_found", extra={"queue": claimer.queue})
             # The turn stays where it was: otherwise the neighbours of such a job would be passed over as long as it has one run too many.
             claimer.turns.last[claimer.queue] = turn
             claimer = replace(claimer, is_careful=True)
             continue
-        if not held:
-            return None
-    return None
+        if claimed or not held:
+            return answer
+    return []
 
 
 async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     """Return the claimed runs, and how many were found but held: behind a limit, or because their type is disabled."""
     if claimer.workspace_id is not None:
         return await _claim_bound(tx, claimer, claimer.workspace_id)
-    turns, queue = claimer.turns, claimer.queue
+    worker_id, turns, queue = claimer.worker_id, claimer.turns, claimer.queue
     scanned: set[UUID] = set()
     while len(scanned) < MAX_SCANNED:
         # Where the first few have nothing that may start now, more are read at once.
         most = MAX_WORKSPACES if scanned else min(claimer.permits, MAX_WORKSPACES)
-        found, behind = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST_ID), most)
+        after = turns.last.get(queue, FIRST_ID)
+        # One more than needed: where there is none, the next turn begins with the first and does not look behind the last in vain.
+        found = await run_queue.workspaces_with_work(tx, worker_id, queue, after, most + 1)
+        behind = FIRST_ID
+        if len(found) > most:
+            found = found[:most]
+            behind = found[-1].workspace_id
+        elif len(found) < most and after != FIRST_ID:
+            first = await run_queue.workspaces_with_work(tx, worker_id, queue, FIRST_ID, most - len(found))
+            found += [each for each in first if each.workspace_id <= after]
+            behind = found[-1].workspace_id if found else FIRST_ID
         found = [each for each in found if each.workspace_id not in scanned]
         if not found:
             break
@@ -205,7 +216,7 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
 
 
 async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> tuple[list[Claimed], int]:
-    served = await claims.bound(tx, claimer.worker_id, workspace_id)
+    served = await run_queue.bound(tx, claimer.worker_id, workspace_id)
     if served is None:
         return [], 0
     if claimer.host_id is None:
@@ -217,24 +228,6 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
         tx, claimer.host_id, workspace_id, claimer.types, capacity, claimer.permits
     )
     return await claim_permitted(tx, claimer.worker_id, asked, claimer.host_id)
-
-
-async def _next_in_turn(
-    tx: Tx, claimer: Claimer, after: UUID, most: int
-) -> tuple[list[ServedWorkspace], UUID]:
-    """Return the next workspaces with work, and the one behind which the next turn begins.
-
-    One more is read than needed: where there is none, the next turn begins with the first and does not look behind the last in vain.
-    """
-    worker_id, queue = claimer.worker_id, claimer.queue
-    found = await claims.workspaces_with_work(tx, worker_id, queue, after, most + 1)
-    if len(found) > most:
-        return found[:most], found[most - 1].workspace_id
-    if len(found) == most or after == FIRST_ID:
-        return found, FIRST_ID
-    before = await claims.workspaces_with_work(tx, worker_id, queue, FIRST_ID, most - len(found))
-    found += [each for each in before if each.workspace_id <= after]
-    return found, found[-1].workspace_id if found else FIRST_ID
 
 
 async def _claim_from(
@@ -249,25 +242,15 @@ async def _claim_from(
         claimed = await run_queue.claim(tx, order, free)
     left = (claimer.permits - len(claimed)) // share
     if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
-        more, held = await claim_permitted(tx, order.worker_id, await claims.lock_ready(tx, order, limited))
+        more, held = await claim_permitted(
+            tx, order.worker_id, await run_queue.lock_ready(tx, order, limited)
+        )
         claimed += more
     return claimed, held
 
 
 async def _return_claimed(_: Tx, claimed: list[Claimed]) -> list[Claimed]:
     return claimed
-
-
-async def _load(tx: Tx, claimed: Sequence[Claimed]) -> ClaimResult:
-    jobs, inputs = await claims.load(tx, claimed)
-    found = ClaimResult([], [])
-    for each in claimed:
-        if (job := jobs.get(each.job_id)) is None:
-            found.orphans.append(each)
-            continue
-        given = effective_input(job.payload or {}, inputs.get(each.run_id) if inputs else None)
-        found.work.append(Work(each, job.name, job.config or {}, given, each.deadline_at - tx.now))
-    return found
 
 
 async def _with_secrets(

@@ -1,4 +1,4 @@
-"""Write the queue: `ready`, `waiting` and `leases`. Only firing (`timers.fires`) and settling (`queue.leases`) write them elsewhere.
+"""Claim runs and write the queue: `ready`, `waiting` and `leases`. Only firing (`timers.fires`) and settling (`queue.leases`) write them elsewhere.
 
 A run that has not ended stands in exactly one of the three tables. Functions that take a timer row need its lock.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, assert_never
+from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
@@ -21,7 +22,7 @@ from foliot.domain.run import Progress, RunError, RunFacts, Trigger, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.storage.arrays import Packer, ints, packed, texts, uuids
 from foliot.storage.queries import sql
-from foliot.storage.queue.limits import LimitName, name_columns
+from foliot.storage.queue.limits import LimitName, Permit, name_columns
 from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.timers.timers import TimerRow, queue_address
 from foliot.storage.tx import Tx
@@ -101,6 +102,29 @@ class ClaimOrder(NamedTuple):
     most: int | None = None
 
 
+class ServedWorkspace(NamedTuple):
+    """A workspace that has work."""
+
+    workspace_id: WorkspaceId
+    is_limited: bool  # it has a limit or a disabled type
+    is_frozen: bool = False  # a freeze has just begun: nothing starts until the sweeper has held its runs
+
+
+class ClaimedJob(NamedTuple):
+    name: str
+    config: dict[str, Any] | None
+    payload: dict[str, Any] | None
+
+
+class LoadedRun(NamedTuple):
+    """A claimed run with its job, which is None where it was removed in the meantime, its own input and the time until its deadline."""
+
+    claimed: Claimed
+    job: ClaimedJob | None
+    input: Any
+    time_left: timedelta
+
+
 class OverlapFoundError(Exception):
     """Two runs of a job that may have one at a time: one has a lease, and the other is ready all the same."""
 
@@ -145,6 +169,59 @@ async def insert_runs(tx: Tx, runs: Sequence[UnscheduledRun]) -> frozenset[RunId
         },
     )
     return frozenset(row["id"] for row in rows)
+
+
+async def workspaces_with_work(
+    tx: Tx, worker_id: WorkerId, queue: str, after: UUID, limit: int
+) -> list[ServedWorkspace]:
+    params = {"worker_id": worker_id, "queue": queue, "after": after, "limit": limit, "now": tx.now}
+    return [
+        ServedWorkspace(*row) for row in await tx.fetch_tuples(sql.run_queue.workspaces_with_work, params)
+    ]
+
+
+async def bound(tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId) -> ServedWorkspace | None:
+    """Return the workspace of a worker that serves one alone, unless it may not claim there now."""
+    params = {"worker_id": worker_id, "workspace_id": workspace_id, "now": tx.now}
+    rows = await tx.fetch_tuples(sql.run_queue.bound, params)
+    return ServedWorkspace(*rows[0]) if rows else None
+
+
+async def queues_of_workspace(tx: Tx, workspace_id: WorkspaceId, limit: int) -> list[str]:
+    params = {"workspace_id": workspace_id, "limit": limit}
+    return [queue for (queue,) in await tx.fetch_tuples(sql.run_queue.queues_of_workspace, params)]
+
+
+async def queues_with_work(tx: Tx, after: str, limit: int) -> list[str]:
+    params = {"after": after, "limit": limit}
+    return [queue for (queue,) in await tx.fetch_tuples(sql.run_queue.queues_with_work, params)]
+
+
+async def lock_ready(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) -> dict[RunId, Permit]:
+    """Lock ready runs and return them with the permits they need, in the order in which they should start."""
+    params = {
+        "queue": order.queue,
+        "types": list(order.types),
+        "workspace_ids": list(workspaces),
+        "share": order.share,
+        "now": tx.now,
+    }
+    rows = await tx.fetch(sql.run_queue.lock_ready, params)
+    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
+
+
+async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
+    """Load the jobs and inputs of claimed runs. Scheduled runs have no input, so most claims need one query."""
+    params = {"job_ids": uuids([each.job_id for each in claimed])}
+    rows = await tx.fetch_tuples(sql.run_queue.jobs_of_runs, params)
+    jobs = {job_id: ClaimedJob(name, config, payload) for job_id, name, config, payload in rows}
+    inputs: dict[RunId, Any] = {}
+    if given := [each.run_id for each in claimed if each.trigger is not Trigger.SCHEDULE]:
+        inputs = dict(await tx.fetch_tuples(sql.run_queue.inputs_of_runs, {"run_ids": uuids(given)}))
+    return [
+        LoadedRun(each, jobs.get(each.job_id), inputs.get(each.run_id), each.deadline_at - tx.now)
+        for each in claimed
+    ]
 
 
 async def claim(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) -> list[Claimed]:

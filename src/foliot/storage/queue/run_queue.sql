@@ -1,4 +1,4 @@
--- Every statement that writes ready, waiting or leases, apart from those that fire timers and settle attempts.
+-- Every statement that writes ready, waiting or leases, apart from those that fire timers and settle attempts; and the reads of a claim.
 
 -- name: insert_runs
 -- Runs that no schedule planned: manual, by an upstream run, by a backfill. An upstream run starts each dependent once.
@@ -39,6 +39,80 @@ announced AS (
       FROM made JOIN recorded USING (id) JOIN watches ON watches.workspace_id = made.workspace_id AND watches.until > %(now)s
      WHERE made.skip_reason IS NOT NULL)
 SELECT id FROM recorded;
+
+-- name: workspaces_with_work
+-- A loose index scan: one probe per workspace with ready runs, however many it has. It starts behind the workspace that was served last,
+-- so that each gets its turn. There is no work while a restored database waits for its operator, and none for a worker that has left or
+-- was removed: it has lost its runs and registers again under a new id. A workspace in which a freeze has begun waits until the sweeper
+-- has held its runs. Ordered by turn, which the planner would not keep: the last row says where the next claim continues.
+WITH RECURSIVE found AS (
+    (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s AND target IS NULL
+        AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
+        AND EXISTS (SELECT FROM workers WHERE id = %(worker_id)s AND alive_until >= %(now)s)
+      ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id AND ready.target IS NULL
+             ORDER BY ready.workspace_id LIMIT 1), found.n + 1
+      FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
+SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id)
+       OR EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = found.workspace_id) AS is_limited,
+       EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_start_pending
+                  AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s)) AS is_frozen
+  FROM found
+ WHERE workspace_id IS NOT NULL
+ ORDER BY n;
+
+-- name: bound
+-- The workspace of a worker that serves one alone, unless it may not claim there now.
+SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = workers.workspace_id)
+       OR EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = workers.workspace_id) AS is_limited
+  FROM workers
+ WHERE id = %(worker_id)s AND workspace_id = %(workspace_id)s AND alive_until >= %(now)s
+   AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = workers.workspace_id AND is_start_pending
+                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s));
+
+-- name: queues_of_workspace
+-- A loose index scan over the jobs of the workspace: the index of `ready` begins with the queue.
+WITH RECURSIVE found AS (
+    (SELECT queue FROM jobs WHERE workspace_id = %(workspace_id)s ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT jobs.queue FROM jobs WHERE jobs.workspace_id = %(workspace_id)s AND jobs.queue > found.queue
+             ORDER BY jobs.queue LIMIT 1)
+      FROM found WHERE found.queue IS NOT NULL)
+SELECT queue FROM found
+ WHERE queue IS NOT NULL
+   AND EXISTS (SELECT FROM ready WHERE ready.queue = found.queue AND ready.workspace_id = %(workspace_id)s AND ready.target IS NULL)
+ LIMIT %(limit)s;
+
+-- name: queues_with_work
+-- A loose index scan over the queues, for workers that serve all of them.
+WITH RECURSIVE found AS (
+    (SELECT queue, 1 AS n FROM ready WHERE queue > %(after)s AND target IS NULL ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT ready.queue FROM ready WHERE ready.queue > found.queue AND ready.target IS NULL ORDER BY ready.queue LIMIT 1), found.n + 1
+      FROM found WHERE found.queue IS NOT NULL AND found.n < %(limit)s)
+SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
+
+-- name: lock_ready
+-- The same runs as `run_queue.claim` would lease, locked only: limits and disabled types decide which of them may start.
+SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
+  FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
+ CROSS JOIN LATERAL (
+       SELECT run_id, workspace_id, concurrency_key, type FROM ready
+        WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
+          AND (expires_at IS NULL OR expires_at > %(now)s)
+        ORDER BY priority, available_at, position
+        LIMIT %(share)s
+          FOR UPDATE SKIP LOCKED) AS mine;
+
+-- name: jobs_of_runs
+-- Definitions are rarely in the cache, so the claim itself does not join them.
+SELECT id, name, definition -> 'config', definition -> 'payload' FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]);
+
+-- name: inputs_of_runs
+SELECT id, input FROM runs WHERE id = ANY (%(run_ids)s::uuid[]) AND input IS NOT NULL;
 
 -- name: claim
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED: rival

@@ -64,7 +64,7 @@ async def list_unserved(
 ) -> list[tuple[str, str, int, datetime, Target | None]]:
     """List groups of ready runs that no live worker serves: queue, type, number, earliest start, target."""
     params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
-    rows = await tx.fetch(sql.claims.unserved, params)
+    rows = await tx.fetch(sql.overview.unserved, params)
     return [
         (row["queue"], row["type"], row["runs"], row["since"], row["target"] and target_of(row["target"]))
         for row in rows

@@ -42,3 +42,24 @@ SELECT type, count(*)
 
 -- name: prune_lost
 DELETE FROM lost_workers WHERE heartbeat_at < %(before)s;
+
+-- name: unserved
+-- Runs with a target wait for its host alone, whichever workers serve the queue.
+SELECT groups.*
+  FROM (SELECT queue, type, target, count(*) AS runs, min(available_at) AS since FROM ready
+         WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
+           AND NOT EXISTS (SELECT FROM disabled_types
+                            WHERE disabled_types.workspace_id = ready.workspace_id AND disabled_types.type = ready.type)
+         GROUP BY queue, type, target) AS groups
+ WHERE NOT EXISTS (SELECT FROM workers
+                    WHERE groups.type = ANY (workers.types)
+                      AND CASE WHEN groups.target IS NULL THEN workers.queues && ARRAY[groups.queue, '*']
+                               ELSE workers.host_id = (SELECT id FROM hosts WHERE workspace_id = %(workspace_id)s
+                                                          AND 'host/' || name = groups.target
+                                                        UNION ALL
+                                                       SELECT host_id FROM server_instances WHERE workspace_id = %(workspace_id)s
+                                                          AND 'server/' || name = groups.target) END
+                      AND workers.alive_until >= %(now)s AND NOT workers.is_draining
+                      AND (workers.workspace_id IS NULL OR workers.workspace_id = %(workspace_id)s))
+ ORDER BY since, queue, type
+ LIMIT %(limit)s;

@@ -248,7 +248,7 @@ async def on_not_signed_in(request: Request, error: Exception) -> Response:
 
 
 async def on_refusal(request: Request, error: Exception) -> Response:
-    """The API's own sentence, on a page. A session that has ended leads to the sign-in page."""
+    """Show the message of the API on a page. Redirect a session that has ended to the sign-in page."""
     assert isinstance(error, ApiRefusal)
     if error.status == HTTPStatus.UNAUTHORIZED:
         return await on_not_signed_in(request, error)
@@ -300,7 +300,7 @@ async def on_failure(request: Request, error: Exception) -> Response:
 
 
 def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | None = None) -> Starlette:
-    """`api` is the application that serves /api/v1 in this process; `database` is asked for its clock alone."""
+    """Build the console. `api` is the application that serves /api/v1 in this process; only the clock of `database` is used."""
     from foliot.web.console.pages import ROUTES  # noqa: PLC0415  # pages use this module
 
     routes = [Route("/static/{name}", static_file), *ROUTES]

@@ -59,34 +59,34 @@ def say(schedule: Schedule, tz: tzinfo | None = None) -> str:
     return text[0].upper() + text[1:]
 
 
-@lru_cache(maxsize=10_000)  # a list of jobs tells many, and few are different
+@lru_cache(maxsize=10_000)  # a list shows many jobs, and few of their schedules differ
 def _say_cron(schedule: Cron) -> str:
     fields = read_fields(schedule.expr, seconds=schedule.seconds)
     if fields is None:
-        told = f"cron {schedule.expr!r}"
+        text = f"cron {schedule.expr!r}"
         if schedule.every_n_weeks > 1:
-            told += f", only in every {schedule.every_n_weeks} weeks"
+            text += f", only in every {schedule.every_n_weeks} weeks"
     else:
         days = days_of_year(fields, schedule)
         time = time_of_day(fields, any_day=days.is_any)
         if time.is_clock:
-            told = f"{days.before} {time.text}{days.tail}{days.weeks}"
+            text = f"{days.before} {time.text}{days.tail}{days.weeks}"
         else:
             clock = " by the clock" if time.is_counted and days.is_any else ""
-            told = f"{time.text}{clock}{' ' if days.after else ''}{days.after}{days.tail}{days.weeks_after}"
+            text = f"{time.text}{clock}{' ' if days.after else ''}{days.after}{days.tail}{days.weeks_after}"
     notes = [GAPS.get(schedule.gap), OVERLAPS.get(schedule.overlap_time)]
     if schedule.spread > ZERO:
         notes.append(f"spread over {lasting(schedule.spread)}")
-    return "; ".join([f"{told}, {schedule.timezone}", *(note for note in notes if note)])
+    return "; ".join([f"{text}, {schedule.timezone}", *(note for note in notes if note)])
 
 
 def _say_interval(schedule: Interval) -> str:
     length = lasting(schedule.every)
     if schedule.mode is IntervalMode.FIXED_DELAY:
-        told = f"{length} after each run has ended"
+        text = f"{length} after each run has ended"
     else:
-        told = "every second" if length == "1 second" else f"every {length}"
-    return told if schedule.spread == ZERO else f"{told}; spread over {lasting(schedule.spread)}"
+        text = "every second" if length == "1 second" else f"every {length}"
+    return text if schedule.spread == ZERO else f"{text}; spread over {lasting(schedule.spread)}"
 
 
 def _say_once(schedule: Once, tz: tzinfo | None) -> str:

@@ -62,7 +62,7 @@ def full_date(day: date) -> str:
 
 
 def lasting(length: timedelta) -> str:
-    """1 hour and 30 minutes. One lone unit is told in the next smaller ones, since "every hour" means by the clock."""
+    """Format as "1 hour and 30 minutes". A single unit is split into smaller ones, because "every hour" means by the clock."""
     seconds = int(length.total_seconds())
     if length.microseconds:
         return f"{length.total_seconds()} seconds"

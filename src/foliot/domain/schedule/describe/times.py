@@ -20,20 +20,20 @@ class TimeOfDay:
 
 
 def time_of_day(fields: DescribedFields, *, any_day: bool) -> TimeOfDay:
-    """With `any_day`, hours may be told across midnight; on chosen days that would spill into the next day."""
+    """With `any_day`, describe hours across midnight; on chosen days that would spill into the next day."""
     second, minute, hour = fields.second, fields.minute, fields.hour
     is_whole = second.values == (0,)
     if _is_plain(minute) and _is_plain(hour) and len(minute.values) * len(hour.values) <= MOST_TIMES:
         return TimeOfDay(f"at {_clock_times(second, minute, hour)}", is_clock=True)
     if _divides(second.star_step, 60) and minute.is_free and hour.is_free:
         return TimeOfDay(_every(second.step, "second"), is_counted=True)
-    told = (
+    described = (
         _chosen(minute, hour)
         or _all_day(minute, hour, is_whole=is_whole)
         or _window(minute, hour, any_day=any_day)
         or TimeOfDay(_literal(minute, hour))
     )
-    return told if is_whole else TimeOfDay(f"{_seconds(second)} of these minutes: {told.text}")
+    return described if is_whole else TimeOfDay(f"{_seconds(second)} of these minutes: {described.text}")
 
 
 def _is_plain(field: DescribedField) -> bool:

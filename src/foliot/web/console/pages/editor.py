@@ -105,7 +105,7 @@ async def preview_of(visit: Visit, fields: dict[str, str], job: dict[str, Any] |
 
 
 async def preview_part(request: Request) -> Response:
-    """The right side of the editor alone, asked for while somebody types."""
+    """Render the right side of the editor alone. The page requests it while the user types."""
     visit = Visit(request, api_of(request))
     fields = BLANK | {name: visit.param(name) for name in ("kind", "when", "timezone")}
     shown = await preview_of(visit, fields)

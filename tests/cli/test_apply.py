@@ -1,0 +1,165 @@
+"""Jobs as a file: planned, applied, applied again, pruned, exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foliot.cli.job_file import read_job_file
+from foliot.cli.yaml_text import read_yaml, write_yaml
+from foliot.domain.errors import Invalid
+from tests.cli.conftest import RunCommand
+from tests.cli.test_commands import PATIENCE
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+
+SHEET = """
+set: etl
+jobs:
+  - name: extract
+    type: python
+    config: {call: "work:extract"}
+    schedule: every weekday at 6am
+    window: {start: 22:00, end: 06:30}
+  - name: load
+    type: python
+    config: {call: "work:load"}
+    schedule: {kind: manual}
+    depends_on: [{job: extract, on: success}]
+    tags: [etl]
+  - name: beat
+    type: http
+    config: {url: "https://example.test/"}
+    schedule: every 10 minutes
+"""
+
+
+async def plan_of(run_command: RunCommand, path: Path, *flags: str) -> dict[str, list[str]]:
+    told = (await run_command("apply", "-f", str(path), "--plan", *flags)).json
+    return {
+        name: [each["name"] for each in told[name]]
+        for name in ("create", "change", "archive", "same", "untouched")
+    }
+
+
+async def test_a_file_is_planned_applied_and_then_changes_nothing(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(SHEET)
+    await run_command("jobs", "create", "--name", "by hand", "--python", "a:b", "--every", "1h")
+    plan = await plan_of(run_command, path)
+    assert sorted(plan["create"]) == ["beat", "extract", "load"]
+    assert plan["untouched"] == ["by hand"]
+    assert [job["name"] for job in (await run_command("jobs", "list")).json["items"]] == ["by hand"]
+    applied = await run_command("apply", "-f", str(path))
+    assert applied.code == 0, applied.err
+    again = await plan_of(run_command, path)
+    assert (again["create"], again["change"]) == ([], [])
+    assert sorted(again["same"]) == ["beat", "extract", "load"]
+    assert "No changes." in (await run_command("apply", "-f", str(path), "-o", "table")).out
+    load = (await run_command("jobs", "show", "load")).json
+    assert load["depends_on"][0]["job"] == (await run_command("jobs", "show", "extract")).json["id"]
+    assert load["tags"] == ["etl", "file:etl"]
+
+
+async def test_what_is_exported_applies_as_no_change(run_command: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(SHEET)
+    await run_command("apply", "-f", str(path))
+    flags = (
+        "--tz",
+        "Asia/Tokyo",
+        "--retries",
+        "2",
+        "--retry-delays",
+        "1m,2m",
+        "--payload",
+        "22:00",
+        "--max-runs",
+        "3",
+    )
+    made = await run_command(
+        "jobs", "create", "--name", "odd", "--http", "https://example.test/", "--every", "90s", *flags
+    )
+    assert made.code == 0, made.err
+    exported = tmp_path / "all.yaml"
+    exported.write_text((await run_command("export")).out)
+    plan = await plan_of(run_command, exported)
+    assert (plan["create"], plan["change"], plan["untouched"]) == ([], [], [])
+    assert sorted(plan["same"]) == ["beat", "extract", "load", "odd"]
+
+
+async def test_prune_archives_what_this_file_made_and_nothing_else(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(SHEET)
+    await run_command("jobs", "create", "--name", "by hand", "--python", "a:b", "--every", "1h")
+    await run_command("apply", "-f", str(path))
+    path.write_text(SHEET[: SHEET.index("  - name: beat")].replace("6am", "7am"))
+    plan = await plan_of(run_command, path, "--prune")
+    assert (plan["change"], plan["archive"], plan["untouched"]) == (["extract"], ["beat"], ["by hand"])
+    asked = await run_command("apply", "-f", str(path), "--prune")
+    assert (asked.code, "--yes" in asked.err) == (2, True)
+    assert (await run_command("apply", "-f", str(path), "--prune", "--yes")).code == 0
+    names = sorted(job["name"] for job in (await run_command("jobs", "list")).json["items"])
+    assert names == ["by hand", "extract", "load"]
+
+
+async def test_a_name_that_means_nothing_is_told_before_anything_is_done(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(
+        "jobs: [{name: a, type: x, schedule: {kind: manual}, depends_on: [nobody], calendars: [none]}]"
+    )
+    done = await run_command("apply", "-f", str(path))
+    assert done.code == 2
+    assert 'no unique job "nobody"' in done.err
+    assert 'calendar not found: "none"' in done.err
+
+
+def test_all_that_is_wrong_with_a_file_is_told_at_once() -> None:
+    with pytest.raises(Invalid) as caught:
+        read_job_file("jobs: [{name: a, type: http, shedule: x}, {name: b, schedule: daily}]", "jobs.yaml")
+    assert '"a" /shedule: There is no field "shedule" here. Did you mean "schedule"?' in (
+        caught.value.hint or ""
+    )
+    assert '"b" /type: Field required' in (caught.value.hint or "")
+
+
+def test_yaml_has_no_surprises() -> None:
+    text = "on: success\nat: 22:00\nday: 2027-01-02\nno: off\nzero: 010\nnumber: 1.5\ntrue_: true\nnothing: null\n"
+    assert read_yaml(text, "x") == {
+        "on": "success",
+        "at": "22:00",
+        "day": "2027-01-02",
+        "no": "off",
+        "zero": "010",
+        "number": 1.5,
+        "true_": True,
+        "nothing": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "value", ["22:00", "on", "1.5", "null", "true", "010", "~", "- x", "", "a: b", "é\n", "1e3"]
+)
+def test_what_is_written_reads_back(value: str) -> None:
+    assert read_yaml(write_yaml({"x": [value]}), "x") == {"x": [value]}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\na: 2", "line 2"),
+        ("a: &x 1\nb: *x", "line 2"),
+        ("a: [1", "line 1"),
+        ("!!python/none x", "line 1"),
+    ],
+)
+def test_what_is_not_plain_yaml_is_refused_with_its_line(text: str, line: str) -> None:
+    with pytest.raises(Invalid, match=line):
+        read_yaml(text, "jobs.yaml")

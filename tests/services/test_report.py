@@ -1,0 +1,100 @@
+"""Ends that others wait for: however a run ended, and whoever ended it, its dependents are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from foliot.domain.access import Scope
+from foliot.domain.dependencies import Edge, EdgeCondition
+from foliot.domain.outcomes import Failed, HandedBack, Succeeded
+from foliot.domain.run import RunError
+from foliot.domain.schedule import Interval, Manual
+from foliot.services.jobs import job_edits, jobs
+from foliot.services.runs import run_control
+from foliot.services.settlement.report import Report, report
+from foliot.testing.fixtures import ANA
+from tests.services.service_driver import MINUTE, ServiceDriver, definition
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_join_on_any_end_counts_a_cancelled_one(driver: ServiceDriver) -> None:
+    one, other = await driver.job(Manual()), await driver.job(Manual())
+    new = replace(
+        definition(Manual(), name="join"),
+        depends_on=(Edge(one, EdgeCondition.ANY), Edge(other, EdgeCondition.ANY)),
+    )
+    await jobs.create(driver.database, Scope(driver.workspace, ANA), new)
+    run = await run_control.run_now(driver.database, Scope(driver.workspace, ANA), one)
+    await run_control.cancel_run(driver.database, Scope(driver.workspace, ANA), run)
+    await run_control.run_now(driver.database, Scope(driver.workspace, ANA), other)
+    await driver.work()
+    assert driver.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
+
+
+async def test_a_run_cancelled_by_the_next_planned_time_wakes_who_waits_for_any_end(
+    driver: ServiceDriver,
+) -> None:
+    one = await driver.job(Interval(MINUTE), rule="cancel_running")
+    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, EdgeCondition.ANY),))
+    await jobs.create(driver.database, Scope(driver.workspace, ANA), new)
+    await driver.tick(MINUTE)
+    assert await driver.tick(MINUTE) == 1
+    assert driver.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
+    driver.balance()
+
+
+async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(driver: ServiceDriver) -> None:
+    await driver.job(Interval(MINUTE), rule="concurrent")
+    await driver.tick(MINUTE)
+    await driver.tick(MINUTE)
+    good, bad = await driver.claim()
+    failed = Failed(RunError("boom", "It broke."))
+    told = [
+        Report(good.run_id, good.job_id, good.fence, driver.worker, Succeeded()),
+        Report(bad.run_id, bad.job_id, bad.fence, driver.worker, failed),
+    ]
+    assert len(await report(driver.database, told)) == 2
+    assert driver.timer("last_success_run_id", "last_failure_run_id", "last_end_run_id") == (
+        good.run_id,
+        bad.run_id,
+        bad.run_id,
+    )
+
+
+async def test_a_run_that_an_edit_ends_wakes_who_waits_for_any_end(driver: ServiceDriver) -> None:
+    one = await driver.job(Interval(MINUTE), rule="cancel_running")
+    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, EdgeCondition.ANY),))
+    await jobs.create(driver.database, Scope(driver.workspace, ANA), new)
+    await driver.tick(MINUTE)
+    driver.clock.advance(MINUTE)  # nobody ticks: closing the books plans the run that cancels the one in line
+    hourly = definition(Interval(60 * MINUTE), rule="cancel_running")
+    await job_edits.edit(driver.database, Scope(driver.workspace, ANA), one, hourly)
+    assert driver.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
+    driver.balance()
+
+
+async def test_a_report_on_a_job_whose_timer_is_gone_is_settled_with_the_others(
+    driver: ServiceDriver,
+) -> None:
+    await driver.job(Interval(MINUTE), name="whole")
+    torn = await driver.job(Interval(MINUTE), name="torn")
+    await driver.tick(MINUTE)
+    taken = await driver.claim()
+    driver.owner.execute("DELETE FROM foliot.timers WHERE job_id = %s", [torn])
+    told = [Report(run.run_id, run.job_id, run.fence, driver.worker, Succeeded(), {"n": 1}) for run in taken]
+    assert await report(driver.database, told) == {run.run_id for run in taken}
+    assert driver.sql("SELECT status, output FROM foliot.runs") == [("succeeded", {"n": 1})] * 2
+    assert driver.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
+
+
+async def test_what_a_job_without_a_timer_hands_back_is_not_tried_again(driver: ServiceDriver) -> None:
+    await driver.job(Interval(MINUTE))
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    driver.owner.execute("DELETE FROM foliot.timers")
+    assert await driver.finish(run, HandedBack())
+    assert driver.sql("SELECT status FROM foliot.runs") == [("cancelled",)]
+    assert driver.sql("SELECT count(*) FROM foliot.ready") == [(0,)]

@@ -1,0 +1,108 @@
+"""The heart: beats in time, stops a worker that cannot renew, and hears what the beats bring."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.clock import monotonic
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.ids import RunId, WorkerId
+from foliot.engine.loop import Loop
+from foliot.services.workers.workers import HeartbeatReply
+from foliot.worker.heartbeat import Heartbeat
+from tests.polling import wait_until
+
+pytestmark = pytest.mark.anyio
+ME = WorkerId(uuid4())
+LEASE = timedelta(seconds=0.6)
+
+
+@dataclass
+class Line:
+    """Answers beats as it is told to."""
+
+    answer: HeartbeatReply | Exception
+    beats: list[WorkerId] = field(default_factory=list)
+
+    async def beat(self, worker_id: WorkerId, working_on: object, *, draining: bool) -> HeartbeatReply:
+        self.beats.append(worker_id)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@dataclass
+class Body:
+    """Remembers what it was told."""
+
+    told: list[Any] = field(default_factory=list)
+    is_draining: bool = False
+
+    def on_beat(self, beat: HeartbeatReply) -> None:
+        self.told.append(beat)
+
+    def stop_all(self, why: str) -> None:
+        self.told.append(why)
+
+    def working_on(self) -> list[tuple[RunId, int]]:
+        return []
+
+    def first_due(self) -> float | None:
+        return None
+
+
+async def live(answer: HeartbeatReply | Exception, holds: Any) -> tuple[Line, Body]:
+    line, body = Line(answer), Body()
+    heart = Heartbeat(line, body, asyncio.get_running_loop(), LEASE)  # type: ignore[arg-type]
+    heart.follow(ME, monotonic())
+    task = asyncio.create_task(Loop("heart", heart.step).run())
+    await wait_until(lambda: task.done() or holds(line, body))
+    task.cancel()
+    await asyncio.wait([task])
+    return line, body
+
+
+async def test_it_beats_three_times_in_a_lease_and_says_nothing_while_all_is_well() -> None:
+    began = monotonic()
+    line, body = await live(HeartbeatReply(is_alive=True), lambda line, body: len(line.beats) == 4)
+    assert monotonic() - began > 3 * LEASE.total_seconds() / 3
+    assert body.told == []
+    assert set(line.beats) == {ME}
+
+
+async def test_a_worker_that_cannot_renew_is_stopped_before_its_lease_is_over() -> None:
+    began = monotonic()
+    _, body = await live(DatabaseUnavailable("away"), lambda line, body: body.told)
+    assert monotonic() - began >= LEASE.total_seconds() * 2 / 3
+    assert body.told == ["cannot renew"]
+
+
+async def test_a_worker_that_was_struck_off_learns_it_and_beats_no_more() -> None:
+    struck_off = HeartbeatReply(is_alive=False)
+    line, body = await live(struck_off, lambda line, body: body.told)
+    assert body.told == [struck_off]
+    assert len(line.beats) == 1
+
+
+async def test_a_hint_makes_it_beat_before_its_time() -> None:
+    line, body = Line(HeartbeatReply(is_alive=True)), Body()
+    heart = Heartbeat(line, body, asyncio.get_running_loop(), timedelta(hours=1))  # type: ignore[arg-type]
+    heart.follow(ME, monotonic())
+    await heart.step()
+    assert line.beats == []
+    heart.beat_soon()
+    await heart.step()
+    await heart.step()
+    assert line.beats == [ME]
+
+
+async def test_cancels_come_with_the_beat() -> None:
+    cancels = HeartbeatReply(is_alive=True, cancels=[(RunId(uuid4()), 1)])
+    _, body = await live(cancels, lambda line, body: body.told)
+    assert body.told[0] == cancels
