@@ -68,7 +68,7 @@ def page(made: str) -> str:
 def description() -> Json:
     """The application is put together and described, never started: it needs no database for that."""
     nothing = cast("Any", None)
-    app = create_app(nothing, asyncio.Event(), nothing, lambda _: None, door=cast("Any", object()))
+    app = create_app(nothing, asyncio.Event(), nothing, lambda _: None, authenticator=cast("Any", object()))
     return describe_api(app)
 
 

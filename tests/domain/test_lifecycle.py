@@ -1,4 +1,4 @@
-"""Three tables of moves and their one door."""
+"""Three tables of moves and the one function that applies them."""
 
 from __future__ import annotations
 

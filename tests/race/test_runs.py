@@ -216,7 +216,7 @@ async def test_a_report_that_waited_for_a_cancel_counts_only_as_a_success(
     assert driver.runs() == [("manual", end, None)]
 
 
-async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
+async def test_a_manual_run_that_waited_for_the_last_report_may_start_at_once(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
     job_id, run = await running(driver)
@@ -227,7 +227,7 @@ async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
     assert driver.runs() == [("manual", "succeeded", None), ("manual", "ready", None)]
 
 
-async def test_a_report_that_waited_for_a_run_by_hand_brings_it_forward(
+async def test_a_report_that_waited_for_a_manual_run_brings_it_forward(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
     job_id, run = await running(driver)

@@ -151,7 +151,7 @@ async def test_a_purge_waits_for_a_tick_and_takes_its_run_along(
     assert driver.sql("SELECT count(*) FROM foliot.ready") == [(0,)]
 
 
-async def test_a_run_by_hand_waits_for_a_tick_and_stands_behind_its_run(
+async def test_a_manual_run_waits_for_a_tick_and_stands_behind_its_run(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
     job_id = await driver.job()
@@ -163,7 +163,7 @@ async def test_a_run_by_hand_waits_for_a_tick_and_stands_behind_its_run(
     assert driver.runs() == [("schedule", "ready", None), ("manual", "waiting", None)]
 
 
-async def test_a_tick_passes_by_a_run_by_hand_and_finds_it_live(
+async def test_a_tick_passes_by_a_manual_run_and_finds_it_live(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
     job_id = await driver.job()

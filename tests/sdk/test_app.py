@@ -99,11 +99,11 @@ def test_what_cannot_be_is_refused_where_it_is_written(options: Any, function: A
 
 def test_what_a_job_needs_may_come_from_its_payload_or_when_it_is_run() -> None:
     assert Foliot("a").job(every="1m", payload={"amount": 1})(needs_amount)(2) == 2
-    by_hand = Foliot("a").job(needs_amount)
+    manual = Foliot("a").job(needs_amount)
     with pytest.raises(TypeError, match="needs amount"):
-        by_hand.run_now()
+        manual.run_now()
     with pytest.raises(TypeError, match="did you mean amount"):
-        by_hand.run_now(amuont=1)
+        manual.run_now(amuont=1)
 
 
 def test_a_wrong_option_is_told_job_by_job_before_anything_is_sent() -> None:

@@ -30,9 +30,9 @@ async def start(database: Database) -> installation.AdminKey:
 
 async def holder_of(database: Database, presented: str) -> KeyHolder | None:
     """Who comes in with this key, asked anew."""
-    door = Authenticator(database)
-    caller = await door.enter(presented, None)
-    await door.close()
+    authenticator = Authenticator(database)
+    caller = await authenticator.enter(presented, None)
+    await authenticator.close()
     return None if caller is None else caller.holder
 
 

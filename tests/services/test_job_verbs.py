@@ -50,15 +50,15 @@ async def edit(
     return (await job_edits.edit(driver.database, scope, job_id, wanted)).job
 
 
-async def pause(driver: ServiceDriver, job_id: JobId, **options: Any) -> job_status.Moved:
+async def pause(driver: ServiceDriver, job_id: JobId, **options: Any) -> job_status.StatusMove:
     return await job_status.pause(driver.database, Scope(driver.workspace, BEN), job_id, **options)
 
 
-async def resume(driver: ServiceDriver, job_id: JobId, *, catch_up: bool = False) -> job_status.Moved:
+async def resume(driver: ServiceDriver, job_id: JobId, *, catch_up: bool = False) -> job_status.StatusMove:
     return await job_status.resume(driver.database, Scope(driver.workspace, BEN), job_id, catch_up=catch_up)
 
 
-async def archive(driver: ServiceDriver, job_id: JobId, *, detach: bool = False) -> job_status.Moved:
+async def archive(driver: ServiceDriver, job_id: JobId, *, detach: bool = False) -> job_status.StatusMove:
     return await job_status.archive(driver.database, Scope(driver.workspace, BEN), job_id, detach=detach)
 
 
@@ -257,7 +257,7 @@ async def test_an_edit_that_ends_a_job_expires_it(driver: ServiceDriver) -> None
     assert (driver.status(), driver.timer("next_at")) == ("expired", (None,))
 
 
-async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(driver: ServiceDriver) -> None:
+async def test_an_edit_beside_a_manual_run_does_not_move_a_chain(driver: ServiceDriver) -> None:
     chain = Interval(10 * MINUTE, mode=IntervalMode.FIXED_DELAY)
     job_id = await driver.job(chain)
     before = driver.timer("due_at", "next_at")

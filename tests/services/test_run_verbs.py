@@ -68,7 +68,7 @@ def freeze(driver: ServiceDriver, scope: dict[str, Any] | None = None) -> UUID:
 # Runs by hand
 
 
-async def test_a_run_by_hand_moves_neither_status_nor_schedule(driver: ServiceDriver) -> None:
+async def test_a_manual_run_moves_neither_status_nor_schedule(driver: ServiceDriver) -> None:
     job_id = await driver.job(Cron("0 0 * * *"), payload={"full": True, "from": "a"})
     before = driver.timer("cursor_at", "due_at", "next_at", "runs_created", "fire_count")
     run_id = await run_now(driver, job_id, input={"from": "b"})
@@ -82,7 +82,7 @@ async def test_a_run_by_hand_moves_neither_status_nor_schedule(driver: ServiceDr
 
 
 @pytest.mark.parametrize("status", ["paused", "disabled", "completed", "pending"])
-async def test_a_run_by_hand_is_done_whatever_the_job_is_doing(driver: ServiceDriver, status: str) -> None:
+async def test_a_manual_run_is_done_whatever_the_job_is_doing(driver: ServiceDriver, status: str) -> None:
     later = driver.clock.now() + HOUR if status == "pending" else None
     job_id = await driver.job(Cron("* * * * *"), max_runs=1, start_at=later)
     if status == "completed":
@@ -98,7 +98,7 @@ async def test_a_run_by_hand_is_done_whatever_the_job_is_doing(driver: ServiceDr
     driver.balance()
 
 
-async def test_a_run_by_hand_asked_for_in_a_pause_goes_before_the_held_ones(driver: ServiceDriver) -> None:
+async def test_a_manual_run_asked_for_in_a_pause_goes_before_the_held_ones(driver: ServiceDriver) -> None:
     job_id = await driver.job(rule="queue")
     await driver.tick(MINUTE)
     await job_status.pause(driver.database, Scope(driver.workspace, BEN), job_id)
@@ -108,7 +108,7 @@ async def test_a_run_by_hand_asked_for_in_a_pause_goes_before_the_held_ones(driv
     driver.balance()
 
 
-async def test_a_run_by_hand_is_bound_by_no_window(driver: ServiceDriver) -> None:
+async def test_a_manual_run_is_bound_by_no_window(driver: ServiceDriver) -> None:
     night = Window(time(22), time(23), otherwise=Otherwise.SKIP)
     job_id = await driver.job(Cron("* * * * *"), window=night)
     first, second = await run_now(driver, job_id), await run_now(driver, job_id)
@@ -133,17 +133,17 @@ async def test_a_freeze_of_other_jobs_holds_nothing_here(driver: ServiceDriver) 
 
 
 @pytest.mark.parametrize(
-    ("planned", "by_hand", "status"), [(Succeeded(), BOOM, "completed"), (BOOM, Succeeded(), "failed")]
+    ("planned", "manual", "status"), [(Succeeded(), BOOM, "completed"), (BOOM, Succeeded(), "failed")]
 )
 async def test_a_one_shot_ends_as_its_own_run_did_whatever_a_later_one_does(
-    driver: ServiceDriver, planned: Any, run_manually: Any, status: str
+    driver: ServiceDriver, planned: Any, manual: Any, status: str
 ) -> None:
     job_id = await driver.job(Once(driver.clock.now() + MINUTE))
     await driver.tick(MINUTE)
     await run_now(driver, job_id)
     assert len(await driver.work(planned)) == 1
     assert driver.status() == "active"
-    assert len(await driver.work(run_manually)) == 1
+    assert len(await driver.work(manual)) == 1
     assert driver.status() == status
     driver.balance()
 
@@ -374,7 +374,7 @@ async def test_what_planned_times_become_while_a_run_is_live(
 
 
 @pytest.mark.parametrize("rule", ["skip", "queue", "queue_one", "cancel_running"])
-async def test_runs_by_hand_wait_their_turn_and_never_skip(driver: ServiceDriver, rule: str) -> None:
+async def test_manual_runs_wait_their_turn_and_never_skip(driver: ServiceDriver, rule: str) -> None:
     job_id = await driver.job(Cron("0 0 * * *"), rule=rule)
     ids = [await run_now(driver, job_id) for _ in range(3)]
     assert [where for _, where, _ in driver.runs()] == ["ready", "waiting", "waiting"]
@@ -382,7 +382,7 @@ async def test_runs_by_hand_wait_their_turn_and_never_skip(driver: ServiceDriver
     driver.balance()
 
 
-async def test_runs_by_hand_of_a_concurrent_job_start_together(driver: ServiceDriver) -> None:
+async def test_manual_runs_of_a_concurrent_job_start_together(driver: ServiceDriver) -> None:
     job_id = await driver.job(Cron("0 0 * * *"), rule="concurrent")
     ids = {await run_now(driver, job_id) for _ in range(3)}
     assert set(await driver.work()) == ids
@@ -414,7 +414,7 @@ async def test_a_queue_has_its_length(driver: ServiceDriver) -> None:
     driver.balance()
 
 
-async def test_a_schedule_finds_a_run_by_hand_live(driver: ServiceDriver) -> None:
+async def test_a_schedule_finds_a_manual_run_live(driver: ServiceDriver) -> None:
     job_id = await driver.job()
     await run_now(driver, job_id)
     await driver.tick(MINUTE)

@@ -129,8 +129,8 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
         assert {each.name for each in client.jobs.list().items} == {"bad", "quickly"}, (
             "it is listed, and in nobody's way"
         )
-        by_hand = client.jobs.run(job.id)
-        wait_for(client, by_hand.id, "succeeded")
+        manual = client.jobs.run(job.id)
+        wait_for(client, manual.id, "succeeded")
 
 
 def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(fleet: Fleet) -> None:

@@ -129,7 +129,7 @@ async def open_api(
     database: Database,
     *,
     stopping: bool = False,
-    door: Authenticator | None = None,
+    authenticator: Authenticator | None = None,
     rates: RateLimits | None = None,
     vault: Vault | None = None,
 ) -> AsyncIterator[ApiHarness]:
@@ -143,7 +143,14 @@ async def open_api(
     if stopping:
         ending.set()  # streams then end where they began
     app = create_app(
-        probe, ending, database, said.append, door=door, rates=rates, vault=vault or a_vault(), reach=LOCAL
+        probe,
+        ending,
+        database,
+        said.append,
+        authenticator=authenticator,
+        rates=rates,
+        vault=vault or a_vault(),
+        reach=LOCAL,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
@@ -159,4 +166,4 @@ async def open_api(
                     )
                     made.keys[slug, role.value] = await _enrol(tx, holder, frozenset())
         yield made
-    await app.state.door.close()
+    await app.state.authenticator.close()

@@ -58,7 +58,7 @@ async def tried(
     """It says what would be, and leaves neither a row nor a hint."""
     for _ in range(2):  # when a key was used last is written beside the first request
         await api.request("GET", "/me", who=who, role=role)
-        await api.http._transport.app.state.door.close()  # type: ignore[attr-defined]
+        await api.http._transport.app.state.authenticator.close()  # type: ignore[attr-defined]
     before = everything(owner)
     api.hints.clear()
     sign = "&" if "?" in path else "?"

@@ -249,8 +249,8 @@ async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_i
     api: ApiHarness,
 ) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    upstream, by_hand = await api.make(name="of a person"), {"kind": "manual"}
-    mine = (await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=by_hand))).json()
+    upstream, manual = await api.make(name="of a person"), {"kind": "manual"}
+    mine = (await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=manual))).json()
     await patch(api, mine, {"depends_on": [{"job": upstream["id"]}]})
     kept = await patch(api, mine, {"timeout": "1m"}, role="agent")
     assert (kept.status_code, kept.json()["depends_on"][0]["job"]) == (200, upstream["id"])

@@ -24,7 +24,7 @@ from tests.web.conftest import ApiHarness, problems
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_by_hand_is_made_at_once_with_its_own_input(api: ApiHarness) -> None:
+async def test_a_manual_run_is_made_at_once_with_its_own_input(api: ApiHarness) -> None:
     made = await api.make(payload={"full": False, "keep": 1})
     answer = await api.request(
         "POST", f"/jobs/{made['id']}/run", role="operator", json={"input": {"full": True}}
@@ -37,7 +37,7 @@ async def test_a_run_by_hand_is_made_at_once_with_its_own_input(api: ApiHarness)
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["next_run_at"] == made["next_run_at"]
 
 
-async def test_a_run_by_hand_needs_no_body_and_waits_behind_a_live_one(api: ApiHarness) -> None:
+async def test_a_manual_run_needs_no_body_and_waits_behind_a_live_one(api: ApiHarness) -> None:
     made = await api.make(schedule={"kind": "manual"})
     statuses = [(await api.request("POST", f"/jobs/{made['id']}/run")).json()["status"] for _ in range(2)]
     assert statuses == ["ready", "waiting"]

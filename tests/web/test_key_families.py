@@ -125,7 +125,7 @@ async def test_a_family_with_a_stronger_member_is_not_ended_by_a_weaker_key(api:
 
 
 async def test_a_key_that_was_just_revoked_elsewhere_makes_no_other(api: ApiHarness, owner: Any) -> None:
-    """The door believes a key for some seconds; what it makes in them would outlive it."""
+    """The authentication cache trusts a key for some seconds; a key made in that time would outlive it."""
     assert FRESH > 0
     thief = await make(api)
     assert await opens(api, thief)

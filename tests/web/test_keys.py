@@ -178,12 +178,12 @@ async def test_when_a_key_was_used_is_written_beside_the_request_and_once_a_minu
     began = clock.now()
     await api.request("GET", "/jobs", role=made["id"])
     await wait_until(lambda: written() == began)
-    door = api.http._transport.app.state.door  # type: ignore[attr-defined]
+    authenticator = api.http._transport.app.state.authenticator  # type: ignore[attr-defined]
     for seconds in (30, 60):
         clock.set(began + timedelta(seconds=seconds))
-        door.forget()
+        authenticator.forget()
         await api.request("GET", "/jobs", role=made["id"])
-        await door.close()
+        await authenticator.close()
         assert written() == began + timedelta(seconds=seconds // 60 * 60)
 
 

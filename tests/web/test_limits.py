@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 async def strict_town(database: Database) -> AsyncIterator[ApiHarness]:
     """Every key may send two requests at once, a workspace six, an address three wrong keys."""
     quotas = Quotas(jobs=2, key_requests_per_second=1, requests_per_second=3)
-    async with open_api(database, door=Authenticator(database, quotas), rates=RateLimits(3)) as made:
+    async with open_api(database, authenticator=Authenticator(database, quotas), rates=RateLimits(3)) as made:
         yield made
 
 

@@ -31,10 +31,10 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
         return Readiness()
 
     async with Database(login_url, clock=ManualClock()) as database:
-        door = Authenticator(database)
-        listening = HintListener(database, login_url, {Hint.KEYS: door.forget})
+        authenticator = Authenticator(database)
+        listening = HintListener(database, login_url, {Hint.KEYS: authenticator.forget})
         ear = asyncio.create_task(listening.step()) if hears else None
-        app = create_app(probe, asyncio.Event(), database, lambda _: None, door=door)
+        app = create_app(probe, asyncio.Event(), database, lambda _: None, authenticator=authenticator)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://other.test"
         ) as http:
@@ -42,7 +42,7 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
         if ear is not None:
             ear.cancel()
             await asyncio.wait([ear])
-        await door.close()
+        await authenticator.close()
 
 
 async def end_by(api: ApiHarness, way: str) -> str:
@@ -122,10 +122,10 @@ async def test_what_was_read_before_a_change_is_not_remembered_after_it(
     database: Database, api: ApiHarness
 ) -> None:
     """The hint may come while the answer of the database is still under way."""
-    door = Authenticator(database)
-    looking = asyncio.create_task(door.enter(api.keys["acme", "editor"], None))
+    authenticator = Authenticator(database)
+    looking = asyncio.create_task(authenticator.enter(api.keys["acme", "editor"], None))
     await asyncio.sleep(0)
-    door.forget()
+    authenticator.forget()
     assert await looking is not None
-    assert not door._admitted
-    await door.close()
+    assert not authenticator._admitted
+    await authenticator.close()

@@ -125,7 +125,7 @@ async def test_a_quota_bounds_hosts_and_servers_and_never_those_that_are_there_a
     shire: ApiHarness,
 ) -> None:
     state = shire.http._transport.app.state  # type: ignore[attr-defined]
-    state.door = Authenticator(shire.database, Quotas(hosts=1, servers=2))
+    state.authenticator = Authenticator(shire.database, Quotas(hosts=1, servers=2))
     host = (await registered(shire, "h1", "pvp", "pve"))["host_id"]
     again = await registered(shire, "h1", "pvp", "pve")  # it comes back, and nothing has grown
     assert again["host_id"] == host

@@ -125,7 +125,7 @@ async def notices(given: dict[str, str], ctx: Context) -> None:
         _write(given["told"], str(ctx.cancelled))
 
 
-def notices_by_hand(given: dict[str, str], ctx: Context) -> None:
+def notices_manually(given: dict[str, str], ctx: Context) -> None:
     try:
         _write(given["began"])
         signal.pause()

@@ -153,7 +153,7 @@ async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler
     assert error(await call(python, name, how="fail once")) == ("bank_closed", "try again", False)
 
 
-@pytest.mark.parametrize("name", ["notices", "notices_by_hand"])
+@pytest.mark.parametrize("name", ["notices", "notices_manually"])
 async def test_a_function_that_is_told_to_end_can_see_it(
     python: PythonHandler, tmp_path: Path, name: str
 ) -> None:

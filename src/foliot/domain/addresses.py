@@ -2,6 +2,8 @@
 
 Python's `is_global` accepts addresses that lead inside (NAT64 and 6to4 around private addresses, multicast, site-local). This list
 therefore holds all of IANA's special-purpose registries and the metadata addresses of clouds.
+
+Why: docs/decisions/900-guarded-outgoing-requests.md
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def create_app(
     database: Database,
     announce: Announce,
     *,
-    door: Authenticator | None = None,
+    authenticator: Authenticator | None = None,
     vault: Vault | None = None,
     rates: RateLimits | None = None,
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
@@ -93,12 +93,13 @@ def create_app(
     with_api: bool = True,
     links: SignInLinks | None = None,
 ) -> FastAPI:
-    """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
+    """Build the application.
 
-    `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
-    `reach` is what jobs may reach beside the internet. Who waits for work is woken by `bell`, who waits to hear of cancels by `cancel_bell`; each may be
-    silent for `lease`. Where another node answers the API, this one only tells how it is.
+    `probe` answers /readyz. Streams end when `stopping` is set: they would delay the shutdown. `announce` sends hints, so that
+    the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
+    without them there are none. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
+    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations; a worker may be silent for `lease`.
+    If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -112,7 +113,7 @@ def create_app(
     app.state.database = database
     app.state.announce = announce
     app.state.reach = reach
-    app.state.door = door or Authenticator(database)
+    app.state.authenticator = authenticator or Authenticator(database)
     app.state.rates = rates or RateLimits()
     app.state.vault = vault or Vault(FixedKeys())
     app.state.bell = bell or WorkSignal()
@@ -127,9 +128,10 @@ def create_app(
     app.include_router(health.router(probe), include_in_schema=False)
     if with_api:
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
+        app.add_api_route("/console", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.mount("/console", create_console(app, database, links=links))
-        for room in (*NOUNS, openapi):
-            app.router.routes.extend(room.routes.routes)  # include_router would build each route again
+        for noun in (*NOUNS, openapi):
+            app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
     require_declared_routes(app.routes)
     app.state.addresses = RouteMethods(app.routes)
     return app

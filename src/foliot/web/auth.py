@@ -18,7 +18,7 @@ from foliot.services.identity.authentication import Authenticator, Caller, requi
 from foliot.web.errors import Refused
 from foliot.web.rate_limits import RateLimits
 
-HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the first key in <data dir>/admin.key."
+HINT = "Send the header `Authorization: Bearer <key>`. The first key is in the file admin.key of the data directory."
 
 
 class Guard(SecurityBase):
@@ -40,10 +40,10 @@ class Guard(SecurityBase):
     ) -> Caller:
         admitted: Caller | None = getattr(request.state, "caller", None)
         if admitted is None:
-            admitted = request.state.caller = await self._let_in(request)
+            admitted = request.state.caller = await self._admit(request)
         return admitted
 
-    async def _let_in(self, request: Request) -> Caller:
+    async def _admit(self, request: Request) -> Caller:
         scheme, _, presented = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not presented.strip():
             raise Refused(
@@ -53,7 +53,7 @@ class Guard(SecurityBase):
                 headers={"WWW-Authenticate": 'Bearer realm="foliot"'},
             )
         address = _address(request)
-        caller = await _entered(request, presented.strip(), address)
+        caller = await _authenticate(request, presented.strip(), address)
         if caller is None:
             challenge = 'Bearer realm="foliot", error="invalid_token"'
             raise Refused(
@@ -68,15 +68,16 @@ class Guard(SecurityBase):
         return replace(caller, address=address, request_id=request.state.request_id)
 
 
-async def _entered(request: Request, presented: str, address: str | None) -> Caller | None:
-    """Who keeps coming with wrong keys is turned away before the database is asked. A key that was valid before is asked
-    about in any case: behind one address there may be many.
+async def _authenticate(request: Request, presented: str, address: str | None) -> Caller | None:
+    """Authenticate the key. An address that sent many wrong keys is refused without a query.
+
+    A key that was valid before is always looked up: many callers may share one address.
     """
-    door: Authenticator = request.app.state.door
+    authenticator: Authenticator = request.app.state.authenticator
     rates: RateLimits = request.app.state.rates
-    if not door.knows(presented):
+    if not authenticator.knows(presented):
         rates.check_failures(address)
-    caller = await door.enter(presented, request.headers.get("foliot-workspace"))
+    caller = await authenticator.enter(presented, request.headers.get("foliot-workspace"))
     if caller is None:
         rates.count_failure(address)
     return caller

@@ -1,6 +1,6 @@
-"""Server-sent events: answers that go on until the reader leaves, its key no longer counts, or the server stops.
+"""Server-sent events: responses that continue until the reader disconnects, its key becomes invalid, or the server stops.
 
-Nothing is gathered for a reader: what it has not taken yet waits in the database, and is read when there is room in its connection.
+The server buffers nothing for a reader: it reads further events from the database when the connection can take them.
 
 Why: docs/decisions/505-events.md
 """
@@ -134,10 +134,10 @@ class StreamConnection:
 
     async def _may_listen(self) -> bool:
         headers = self._request.headers
-        door: Authenticator = self._request.app.state.door
+        authenticator: Authenticator = self._request.app.state.authenticator
         presented = headers.get("authorization", "").partition(" ")[2].strip()
         try:
-            found = await door.enter(presented, headers.get("foliot-workspace"))
+            found = await authenticator.enter(presented, headers.get("foliot-workspace"))
         except Unavailable:
             raise
         except FoliotError:  # the workspace is gone

@@ -117,7 +117,7 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(handle.url)
-        self._door = Authenticator(self._db, quotas_of(settings))
+        self._authenticator = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
         bell, cancel_bell = WorkSignal(), WorkSignal()
         self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
@@ -129,7 +129,7 @@ class Node:
             courier=Courier(self._db, self._webhooks.send, self._vault),
             is_scheduling="scheduler" in settings.roles,
             on_hint={
-                Hint.KEYS: self._door.forget,
+                Hint.KEYS: self._authenticator.forget,
                 Hint.READY: bell.ring,
                 Hint.CANCELS: cancel_bell.ring,
             },
@@ -143,7 +143,7 @@ class Node:
                     self._stopping,
                     self._db,
                     self._engine.announce,
-                    door=self._door,
+                    authenticator=self._authenticator,
                     vault=self._vault,
                     rates=RateLimits(auth_failure_rate(settings)),
                     reach=egress_policy_of(settings),
@@ -191,7 +191,7 @@ class Node:
                 finally:
                     await self._engine.stop()
                     self._webhooks.close()
-                    await self._door.close()
+                    await self._authenticator.close()
         if self._broken is not None:
             raise self._broken
 
@@ -244,7 +244,7 @@ class Node:
         return lines
 
     def _sign_in_link(self, url: str) -> str | None:
-        """A link for whoever started this server: only on a loopback address, and only with the key in the data directory."""
+        """Return a console link for the person who started this server: only on a loopback address, with the key in the data directory."""
         if "api" not in self._settings.roles or not is_loopback(self._settings.host):
             return None
         try:

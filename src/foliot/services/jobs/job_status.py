@@ -10,7 +10,7 @@ from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.services.jobs.job_status_steps import (
     PURGED_AT_ONCE,
-    Moved,
+    StatusMove,
     archive_in,
     disable_in,
     pause_in,
@@ -23,7 +23,7 @@ from foliot.services.settlement.settle_steps import ENGINE_ACTOR
 from foliot.storage.jobs import jobs
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Moved", "archive", "disable", "finish_purges", "pause", "purge", "resume", "resume_due"]
+__all__ = ["StatusMove", "archive", "disable", "finish_purges", "pause", "purge", "resume", "resume_due"]
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ async def pause(
     *,
     reason: str | None = None,
     until: datetime | None = None,
-) -> Moved:
+) -> StatusMove:
     """Stop scheduled runs until a resume, or until `until`. Runs under way continue."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await pause_in(tx, job_id, scope, reason=reason, until=until)
@@ -49,7 +49,7 @@ async def disable(
     job_id: JobId,
     *,
     reason: str | None = None,
-) -> Moved:
+) -> StatusMove:
     """Stop scheduled runs until a resume."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await disable_in(tx, job_id, scope, reason=reason)
@@ -61,7 +61,7 @@ async def resume(
     job_id: JobId,
     *,
     catch_up: bool = False,
-) -> Moved:
+) -> StatusMove:
     """Resume. The times that passed become one record; only `catch_up` runs any of them."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await resume_in(tx, job_id, scope, catch_up=catch_up)
@@ -73,7 +73,7 @@ async def archive(
     job_id: JobId,
     *,
     detach: bool = False,
-) -> Moved:
+) -> StatusMove:
     """Archive the job with its history. Runs under way continue; others are cancelled."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await archive_in(tx, job_id, scope, detach=detach)

@@ -39,7 +39,7 @@ _ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StatusMove:
     status: JobStatus
     next_at: datetime | None = None
 
@@ -66,10 +66,10 @@ async def pause_in(
     *,
     reason: str | None = None,
     until: datetime | None = None,
-) -> Moved:
+) -> StatusMove:
     locked = await lock_job(tx, job_id, scope)
     await stop(tx, [locked.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
-    return Moved(JobStatus.PAUSED)
+    return StatusMove(JobStatus.PAUSED)
 
 
 async def disable_in(
@@ -78,10 +78,10 @@ async def disable_in(
     scope: Scope,
     *,
     reason: str | None = None,
-) -> Moved:
+) -> StatusMove:
     locked = await lock_job(tx, job_id, scope)
     await stop(tx, [locked.row], Stop(JobEvent.DISABLE, reason), scope.actor)
-    return Moved(JobStatus.DISABLED)
+    return StatusMove(JobStatus.DISABLED)
 
 
 async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
@@ -127,7 +127,7 @@ async def resume_in(
     scope: Scope,
     *,
     catch_up: bool = False,
-) -> Moved:
+) -> StatusMove:
     locked = await lock_job(tx, job_id, scope, dependents=True)
     return await resume_locked(tx, locked, scope.actor, catch_up=catch_up)
 
@@ -138,7 +138,7 @@ async def archive_in(
     scope: Scope,
     *,
     detach: bool = False,
-) -> Moved:
+) -> StatusMove:
     await release_upstream(tx, job_id, scope, detach=detach)
     locked = await lock_job(tx, job_id, scope)
     row = locked.row
@@ -160,7 +160,7 @@ async def archive_in(
     await append_audit(
         tx, "job.archived", ("job", job_id), scope.actor, before={"status": row.status.value}, after=after
     )
-    return Moved(status)
+    return StatusMove(status)
 
 
 async def purge_in(
@@ -188,7 +188,7 @@ async def purge_in(
     return gone
 
 
-async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
+async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> StatusMove:
     row = locked.row
     advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
     plan = plan_resume(locked.context.due(row), tx.now, catch_up=catch_up)
@@ -198,4 +198,4 @@ async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool)
     await append_audit(
         tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up}
     )
-    return Moved(status_after(row.status, plan.events), plan.timer.next_at)
+    return StatusMove(status_after(row.status, plan.events), plan.timer.next_at)

@@ -1,4 +1,7 @@
-"""Claim ready runs for a worker, in batches, with an equal share for every workspace that has work; load what there is to do in them."""
+"""Claim ready runs for a worker, in batches, with an equal share for every workspace that has work; load what there is to do in them.
+
+Why: docs/decisions/402-claims.md
+"""
 
 from __future__ import annotations
 

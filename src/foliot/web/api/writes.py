@@ -93,7 +93,7 @@ class Write:
         """Wake the loops that the change concerns, after its commit."""
         for hint in hints:
             if hint is Hint.KEYS:  # other nodes hear of it; this one forgets at once
-                self.request.app.state.door.forget()
+                self.request.app.state.authenticator.forget()
             self.request.app.state.announce(hint)
 
     def set_location(self, path: str) -> None:
