@@ -6,12 +6,20 @@ import re
 from datetime import timedelta
 from html import unescape
 from importlib.resources import files
+from uuid import uuid4
 
 import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import MemberRole
 from foliot.domain.errors import Unavailable
+from foliot.domain.ids import WorkerId
+from foliot.domain.logs import LogLine, LogStream
+from foliot.services.runs import artifacts, logs
+from foliot.services.runs.artifacts import NewArtifact
+from foliot.services.runs.logs import LogChunk
+from foliot.services.scheduling.tick import tick
+from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
@@ -344,7 +352,10 @@ async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
         ("jobs/save", {"payload": "[" * 90_000}),
         ("jobs/save", {"config": '{"a":' + "9" * 5_000 + "}"}),
         ("jobs/save", {"retry_max": "9" * 5_000}),
-        ("jobs/save", {"retry_max": "some"}),
+        (
+            "jobs/save",
+            {"name": "new", "when": "every hour", "url": "https://example.test", "retry_max": "some"},
+        ),
         ("jobs/{id}/pause", {"csrf": "é"}),
         ("jobs/{id}/pause", {f"f{n}": "" for n in range(200)}),
     ],
@@ -587,6 +598,52 @@ async def test_the_command_beside_a_list_quotes_the_filter(api: ApiHarness) -> N
     for page in ("jobs", "runs"):
         answer = await api.http.get(f"/console/{page}", params={"q": "a'; id #"}, headers=session)
         assert f"foliot {page} list -q " + "'a'\"'\"'; id #'" in unescape(answer.text)
+
+
+async def test_a_run_shows_its_log_and_hands_out_its_files_as_downloads(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    """Lines, names and files come from a job and stay text: an HTML file is saved, never shown."""
+    await api.make(name="nightly")
+    clock.advance(timedelta(minutes=10))
+    await tick(api.database)
+    worker = await api.register_worker(WorkerId(uuid4()))
+    [run] = await claim(api.database, worker, "default", ["http"], 1, Turns())
+    line = LogLine(clock.now(), LogStream.LOG, HOSTILE)
+    await logs.append(api.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
+    name = "a b?#%2e<b>\"'.html"
+    file = NewArtifact(run.run_id, run.fence, worker, 1, name, "text/html", HOSTILE.encode())
+    await artifacts.keep(api.database, file)
+    session = await signed_in(api, "viewer")
+    page = await api.http.get(f"/console/runs/{run.run_id}", headers=session)
+    assert page.status_code == 200
+    assert "<script>alert" not in page.text
+    assert "text/html · " in page.text
+    link = re.search(r'href="(/console/runs/[^"]+/artifacts/[^"]+)"', page.text)
+    assert link is not None
+    answer = await api.http.get(unescape(link[1]), headers=session)
+    assert (answer.status_code, answer.text) == (200, HOSTILE)
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+async def test_settings_and_capacity_show_what_the_workspace_holds(api: ApiHarness) -> None:
+    made = [
+        await api.request("POST", "/secrets", role="admin", json={"name": "TOKEN", "value": "hidden-value"}),
+        await api.request("PUT", "/limits", role="admin", json={"key": "db", "cap": 7}),
+        await api.request(
+            "POST", "/members", role="admin", json={"name": "Ana", "role": "viewer", "kind": "user"}
+        ),
+    ]
+    assert all(each.is_success for each in made), [each.text for each in made]
+    session = await signed_in(api, "admin")
+    settings = (await api.http.get("/console/settings", headers=session)).text
+    assert "TOKEN" in settings
+    assert "hidden-value" not in settings
+    assert "Ana" in settings
+    assert "/ 7" in (await api.http.get("/console/capacity", headers=session)).text
+    audit = (await api.http.get("/console/audit", headers=session)).text
+    assert "None" not in audit
 
 
 def _templates() -> dict[str, str]:
