@@ -108,7 +108,7 @@ async def test_without_a_session_every_page_leads_to_the_sign_in_form(
 async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
     api: ApiHarness, language: str, role: str
 ) -> None:
-    await api.make(name="nightly", tags=["billing"])
+    await api.create_job(name="nightly", tags=["billing"])
     session = await signed_in(api, role)
     session["Cookie"] += f"; foliot_language={language}"
     for page in PAGES:
@@ -126,7 +126,7 @@ async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
 
 
 async def test_a_form_without_its_token_or_from_another_site_changes_nothing(api: ApiHarness) -> None:
-    made = await api.make(name="stays")
+    made = await api.create_job(name="stays")
     session = await signed_in(api, "operator")
     path = f"/console/jobs/{made['id']}/pause"
     without = await api.http.post(path, data={"reason": "x"}, headers=session)
@@ -146,7 +146,7 @@ async def test_a_form_without_its_token_or_from_another_site_changes_nothing(api
 
 
 async def test_a_viewer_sees_no_control_that_the_server_would_refuse(api: ApiHarness) -> None:
-    made = await api.make(name="nightly")
+    made = await api.create_job(name="nightly")
     page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api, "viewer"))
     assert f"/console/jobs/{made['id']}/edit" not in page.text
     assert 'popovertarget="run-now"' not in page.text
@@ -157,14 +157,14 @@ async def test_a_viewer_sees_no_control_that_the_server_would_refuse(api: ApiHar
 
 
 async def test_a_job_of_another_workspace_is_not_found(api: ApiHarness) -> None:
-    made = await api.make(who="globex", name="theirs")
+    made = await api.create_job(who="globex", name="theirs")
     answer = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
     assert answer.status_code == 404
     assert "theirs" not in answer.text
 
 
 async def test_markup_in_user_fields_stays_text_on_every_page(api: ApiHarness) -> None:
-    made = await api.make(
+    made = await api.create_job(
         name=HOSTILE[:190],
         description=HOSTILE,
         tags=["a<b>c"],
@@ -262,7 +262,7 @@ async def test_a_new_key_is_shown_once(api: ApiHarness) -> None:
 
 
 async def test_a_freeze_is_previewed_then_made_and_lifted(api: ApiHarness) -> None:
-    await api.make(name="nightly")
+    await api.create_job(name="nightly")
     session = await signed_in(api, "operator")
     preview = await api.http.get("/console/freezes?reason=upgrade&after=latest", headers=session)
     assert "planned times of 1 jobs" in preview.text
