@@ -24,7 +24,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Each is loaded when it is asked for: importing a room of the server must not cost the client, nor the reverse."""
+    """Load a name on first use: the server must not import the client, nor the client the server."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

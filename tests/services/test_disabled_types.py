@@ -47,13 +47,13 @@ async def test_what_is_ready_is_held_and_goes_on_when_the_type_is_on_again(harne
     await harness.tick()
     assert harness.ready() == [job]
     await turn(harness, on=False)
-    told = (await why(harness, job)).told
+    told = (await why(harness, job)).explanation
     assert (told.verdict, told.place is not None and told.place.waits_for) == (Verdict.WAITING, "type")
     assert "switched off" in told.sentence
     assert "moving house" in told.sentence
     assert await harness.claim() == []
     assert (harness.ready(), harness.waits()) == ([], [(job, "type")])
-    assert (await why(harness, job)).told.sentence == told.sentence
+    assert (await why(harness, job)).explanation.sentence == told.sentence
     assert await harness.claim() == []
     await turn(harness, on=True)
     assert (harness.ready(), harness.waits()) == ([job], [])
@@ -85,7 +85,7 @@ async def test_what_a_dependency_would_trigger_is_recorded_as_skipped(harness: W
     assert claimed.run_id == run
     await harness.report(claimed)
     assert harness.runs(then, "status, skip_reason") == [("skipped", "type_disabled")]
-    assert "switched off" in (await why(harness, then)).told.sentence
+    assert "switched off" in (await why(harness, then)).explanation.sentence
     await turn(harness, on=True)
     assert harness.ready() == []  # what was skipped is not made up for
     await harness.end(first)
@@ -121,13 +121,13 @@ async def test_explain_names_it_for_times_to_come_and_for_jobs_without_a_schedul
 ) -> None:
     hourly, run_manually = await harness.job("hourly", Interval(HOUR)), await harness.job("by hand", MANUAL)
     await turn(harness, on=False, reason="")
-    told = (await why(harness, hourly)).told
+    told = (await why(harness, hourly)).explanation
     assert told.verdict is Verdict.WILL_NOT_RUN
     assert "its job type is switched off" in told.sentence
     assert told.next_step is not None
-    assert any("switched off" in fact for fact in (await why(harness, run_manually)).told.facts)
+    assert any("switched off" in fact for fact in (await why(harness, run_manually)).explanation.facts)
     await turn(harness, on=True)
-    assert (await why(harness, hourly)).told.verdict is Verdict.WILL_RUN
+    assert (await why(harness, hourly)).explanation.verdict is Verdict.WILL_RUN
 
 
 async def test_only_jobs_of_that_type_in_that_workspace_leave_the_fast_path(

@@ -37,11 +37,11 @@ ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
 
 
 async def explain_instant(database: Database, workspace: WorkspaceId, *asked: Any) -> Explanation:
-    return (await explain.explain_instant(database, Scope(workspace), *asked)).told
+    return (await explain.explain_instant(database, Scope(workspace), *asked)).explanation
 
 
 async def explain_run(database: Database, workspace: WorkspaceId, *asked: Any) -> Explanation:
-    return (await explain.explain_run(database, Scope(workspace), *asked)).told
+    return (await explain.explain_run(database, Scope(workspace), *asked)).explanation
 
 
 async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> RunId:

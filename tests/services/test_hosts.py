@@ -39,7 +39,9 @@ async def run_manually(harness: WorkspaceHarness, job_id: JobId) -> RunId:
 
 
 async def why(harness: WorkspaceHarness, run_id: RunId) -> str:
-    return (await explain.explain_run(harness.database, Scope(harness.workspace), run_id)).told.sentence
+    return (
+        await explain.explain_run(harness.database, Scope(harness.workspace), run_id)
+    ).explanation.sentence
 
 
 @pytest.fixture

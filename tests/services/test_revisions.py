@@ -142,9 +142,11 @@ async def test_a_past_instant_is_explained_by_the_revision_in_force_then(driver:
     half_past = start.replace(minute=30)
     told = (
         await explain_instant(driver.database, Scope(driver.workspace), job_id, half_past.replace(minute=45))
-    ).told
+    ).explanation
     assert told.sentence.startswith("There was no planned time")
     assert "30:00" in told.facts[0], "the times named are those of the schedule it had"
     assert told.facts[-1] == "Revision 1 of the job was in force then; it is at revision 2 now."
-    told = (await explain_instant(driver.database, Scope(driver.workspace), job_id, start + 3 * HOUR)).told
+    told = (
+        await explain_instant(driver.database, Scope(driver.workspace), job_id, start + 3 * HOUR)
+    ).explanation
     assert "45:00" in told.facts[0]

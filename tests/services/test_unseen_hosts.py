@@ -57,7 +57,7 @@ async def test_a_host_that_a_job_is_bound_to_stays_however_long_it_is_away(
     harness.clock.advance(400 * DAY)
     assert await forget(harness) == 0
     told = await explain.explain_run(harness.database, Scope(harness.workspace), run)
-    assert "host h1 has been offline since" in told.told.sentence
+    assert "host h1 has been offline since" in told.explanation.sentence
 
 
 async def test_a_host_that_a_ready_run_waits_for_stays_though_its_job_goes_elsewhere_now(

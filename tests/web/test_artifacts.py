@@ -122,15 +122,15 @@ async def test_names_types_and_sizes_are_bounded(
 
 async def test_a_workspace_has_room_for_so_much(api: ApiHarness, clock: ManualClock) -> None:
     run = await running(api, clock)
-    await artifacts.keep(api.database, given(run, "a", b"x" * 60), room=100)
+    await artifacts.keep(api.database, given(run, "a", b"x" * 60), default_quota=100)
     with pytest.raises(QuotaExceeded):
-        await artifacts.keep(api.database, given(run, "b", b"x" * 60), room=100)
-    await artifacts.keep(api.database, given(run, "a", b"x" * 90), room=100)  # in its own place
+        await artifacts.keep(api.database, given(run, "b", b"x" * 60), default_quota=100)
+    await artifacts.keep(api.database, given(run, "a", b"x" * 90), default_quota=100)  # in its own place
     answer = await api.request(
         "PATCH", "/workspaces/acme", who="system", json={"quotas": {"artifact_bytes": 1000}}
     )
     assert answer.status_code == 200, answer.text
-    await artifacts.keep(api.database, given(run, "b", b"x" * 60), room=100)
+    await artifacts.keep(api.database, given(run, "b", b"x" * 60), default_quota=100)
 
 
 async def test_artifacts_are_for_those_who_may_see_the_run(api: ApiHarness, clock: ManualClock) -> None:
@@ -163,7 +163,9 @@ async def test_how_far_a_run_is_shows_while_it_runs(api: ApiHarness, clock: Manu
     path = f"/runs/{run.run_id}"
     assert (await api.request("GET", path)).json()["progress"] is None
     said = Progress(3, 12, "invoices", clock.now())
-    await logs.tell(api.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said})
+    await logs.store_progress(
+        api.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said}
+    )
     shown = (await api.request("GET", path)).json()["progress"]
     assert (shown["done"], shown["total"], shown["share"], shown["note"]) == (3, 12, 0.25, "invoices")
     [listed] = (await api.request("GET", "/runs")).json()["items"]

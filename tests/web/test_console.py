@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from importlib.resources import files
 
 import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import MemberRole
+from foliot.domain.errors import Unavailable
+from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
 from foliot.web.console.session import COOKIE, SignInLinks, safe_next
-from tests.web.conftest import ApiHarness
+from foliot.web.console.site import NOTICES
+from foliot.web.rate_limits import RateLimits
+from tests.web.conftest import ApiHarness, open_api
 
 PAGES = ("", "jobs", "jobs/new", "runs", "agenda", "capacity", "freezes", "audit", "settings")
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
@@ -303,6 +308,285 @@ def test_every_message_of_the_templates_has_a_spanish_text() -> None:
     assert missing == set()
     for english, translated in spanish.items():
         assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", translated)), english
+
+
+@pytest.mark.parametrize("cookie", ["{x:>9000000}|x=a", "{x.y}|x=a", "Pay at evil.test", "job-saved|x"])
+async def test_a_notice_shows_no_text_from_the_cookie(shared_api: ApiHarness, cookie: str) -> None:
+    """A cookie names a sentence of the console. A format in it would cost memory before anybody signs in."""
+    answer = await shared_api.http.get("/console/sign-in", headers={"Cookie": f'foliot_flash="{cookie}"'})
+    assert answer.status_code == 200
+    session = await signed_in(shared_api)
+    session["Cookie"] += f'; foliot_flash="{cookie}"'
+    page = await shared_api.http.get("/console/agenda", headers=session)
+    assert page.status_code == 200
+    assert "banner flash" not in page.text
+
+
+async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
+    made = await api.make(name="nightly")
+    session = await signed_in(api, "operator")
+    answer = await post(api, f"/console/jobs/{made['id']}/pause", session, reason="x")
+    session["Cookie"] += f"; foliot_flash={answer.cookies['foliot_flash']}"
+    page = await api.http.get(answer.headers["location"], headers=session)
+    assert "The job is paused." in page.text
+    assert set(NOTICES.values()) <= set(text.catalogue("es"))
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("jobs/{id}/revert", {"revision": "abc"}),
+        ("jobs/{id}/revert", {"revision": "9" * 5_000}),
+        ("jobs/{id}/revert", {"revision": "²"}),
+        ("jobs/{id}/run", {"input": '{"a":' * 20_000}),
+        ("jobs/{id}/run", {"input": "9" * 5_000}),
+        ("jobs/{id}/run", {"input": "0"}),
+        ("jobs/save", {"payload": "[" * 90_000}),
+        ("jobs/save", {"config": '{"a":' + "9" * 5_000 + "}"}),
+        ("jobs/save", {"retry_max": "9" * 5_000}),
+        ("jobs/save", {"retry_max": "some"}),
+        ("jobs/{id}/pause", {"csrf": "é"}),
+        ("jobs/{id}/pause", {f"f{n}": "" for n in range(200)}),
+    ],
+)
+async def test_a_form_with_odd_values_is_refused_with_a_sentence(
+    api: ApiHarness, path: str, fields: dict[str, str]
+) -> None:
+    made = await api.make(name="stays")
+    answer = await post(api, "/console/" + path.format(id=made["id"]), await signed_in(api), **fields)
+    assert 400 <= answer.status_code < 500
+    assert 'role="alert"' in answer.text
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["revision"] == made["revision"]
+
+
+async def test_odd_addresses_are_refused_and_reach_no_other_route(api: ApiHarness) -> None:
+    made = await api.make(name="nightly")
+    session = await signed_in(api)
+    odd = (
+        f"jobs/new?copy={made['id']}/next",
+        "jobs/new?copy=/",
+        "jobs/new?copy=../keys",
+        "jobs/..%2f..%2fkeys",
+        "jobs/%3fq=1",
+        "static/..%2fsite.py",
+        "nothing",
+    )
+    for path in odd:
+        answer = await api.http.get(f"/console/{path}", headers=session)
+        assert answer.status_code == 404, path
+    for hours in ("9" * 5_000, "999999", "²", "-1", "abc"):
+        answer = await api.http.get(f"/console/agenda?hours={hours}", headers=session)
+        assert answer.status_code == 200, hours
+
+
+async def test_an_unknown_page_and_a_wrong_method_get_a_page_of_the_console(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    unknown = await api.http.get("/console/nothing", headers=session)
+    assert "There is no such page." in unknown.text
+    assert "frame-ancestors 'none'" in unknown.headers["content-security-policy"]
+    wrong = await api.http.put("/console/jobs", headers=session)
+    assert wrong.status_code == 405
+    assert set(wrong.headers["allow"].split(", ")) == {"GET", "HEAD"}
+    assert 'role="alert"' in wrong.text
+
+
+async def test_redirects_never_name_the_host_of_the_request(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    for host in ("evil.test", "evil.test/x?", "["):
+        answer = await api.http.get("/console/jobs/", headers={**session, "Host": host})
+        assert answer.headers["location"] == "/console/jobs"
+        signed_out = await api.http.get("/console/jobs", headers={"Host": host})
+        assert signed_out.headers["location"] == "/console/sign-in?next=/console/jobs"
+    assert (await api.http.get("/console")).headers["location"] == "/console/"
+
+
+async def test_sign_in_leads_back_to_the_whole_address(api: ApiHarness) -> None:
+    """The query of the page stays whole, also with several parameters."""
+    answer = await api.http.get("/console/jobs?q=a%20b&sort=name%23x")
+    form = await api.http.get(answer.headers["location"])
+    target = _field(form.text, "next").replace("&amp;", "&")
+    assert target == "/console/jobs?q=a%20b&sort=name%23x"
+    entered = await api.http.post(
+        "/console/sign-in", data={"key": api.keys["acme", "viewer"], "next": target}
+    )
+    assert entered.headers["location"] == target
+
+
+async def test_an_unreadable_origin_counts_as_another_site(shared_api: ApiHarness) -> None:
+    key = shared_api.keys["acme", "viewer"]
+    for origin in ("http://[", "null", "https://evil.test"):
+        answer = await shared_api.http.post("/console/sign-in", data={"key": key}, headers={"Origin": origin})
+        assert answer.status_code == 403, origin
+        assert COOKIE not in answer.cookies
+
+
+async def test_a_preview_of_the_sign_in_link_does_not_use_it_up(
+    shared_api: ApiHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chat programs ask for a link with HEAD before the person opens it."""
+    used: list[str] = []
+
+    def redeem(_: SignInLinks, token: str) -> str:
+        used.append(token)
+        return shared_api.keys["acme", "viewer"]
+
+    monkeypatch.setattr(SignInLinks, "redeem", redeem)
+    assert (await shared_api.http.head("/console/sign-in?link=abc")).status_code == 200
+    assert used == []
+    assert (await shared_api.http.get("/console/sign-in?link=abc")).status_code == 303
+    shared_api.http.cookies.clear()
+
+
+async def test_a_workspace_chosen_before_locks_nobody_out(api: ApiHarness) -> None:
+    """The cookie of an earlier session names a workspace that is closed to this key, or gone."""
+    stale = {"Cookie": "foliot_workspace=globex"}
+    entered = await api.http.post("/console/sign-in", data={"key": api.keys["acme", "viewer"]}, headers=stale)
+    assert entered.status_code == 303, entered.text
+    assert any(
+        "foliot_workspace=" in each and "Max-Age=0" in each for each in entered.headers.get_list("set-cookie")
+    )
+    api.http.cookies.clear()
+    for who, role, workspace in (("acme", "viewer", "globex"), ("system", "", "gone")):
+        session = await signed_in(api, role, who)
+        page = await api.http.get(
+            "/console/jobs", headers={"Cookie": f"{session['Cookie']}; foliot_workspace={workspace}"}
+        )
+        assert page.headers["location"] == "/console/"
+        assert "Max-Age=0" in page.headers["set-cookie"]
+        api.http.cookies.clear()
+
+
+async def test_choices_keep_only_known_values(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    for name, value in (
+        ("zone", "Mars/Olympus"),
+        ("zone", "a\r\nb"),
+        ("language", "xx"),
+        ("workspace", "a;b"),
+    ):
+        answer = await post(api, "/console/choose", session, **{name: value})
+        assert answer.status_code == 303
+        assert "set-cookie" not in answer.headers, value
+    for name, value in (("zone", "Europe/Paris"), ("zone", "job"), ("language", "es"), ("workspace", "acme")):
+        answer = await post(api, "/console/choose", session, **{name: value})
+        assert value in answer.headers["set-cookie"]
+        api.http.cookies.clear()
+
+
+async def test_an_outage_does_not_look_like_a_sign_out(database: Database) -> None:
+    """The page says what is wrong. A sign-in form would suggest that the session has ended."""
+    rates = RateLimits()
+    async with open_api(database, rates=rates) as api:
+        session = await signed_in(api)
+
+        def refuse(_: object) -> None:
+            raise Unavailable("The database is down.")
+
+        rates.count = refuse  # type: ignore[method-assign, assignment]
+        answer = await api.http.get("/console/jobs", headers=session)
+        assert answer.status_code == 503
+        assert "The database is down." in answer.text
+        assert "location" not in answer.headers
+
+
+def _form_of(page: str) -> dict[str, str]:
+    """The fields of the editor as a browser would send them unchanged."""
+    fields = {
+        match[1]: match[2]
+        for match in re.finditer(r'<input(?![^>]*radio)[^>]*name="(\w+)" value="([^"]*)"', page)
+    }
+    fields |= {
+        match[1]: match[2].replace("\n", "\r\n")
+        for match in re.finditer(r'<textarea[^>]*name="(\w+)"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+    }
+    for match in re.finditer(r'<select[^>]*name="(\w+)"[^>]*>(.*?)</select>', page, re.DOTALL):
+        if chosen := re.search(r'<option(?: value="([^"]*)")? selected>([^<]*)', match[2]):
+            fields[match[1]] = chosen[1] or chosen[2]
+    kind = re.search(r'name="kind" value="(\w+)" checked', page)
+    assert kind is not None
+    return {name: unescape(value) for name, value in fields.items()} | {"kind": kind[1]}
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"words": "every other tuesday at 14:30"},
+        {"kind": "cron", "expr": "*/10 0 9 * * 1", "seconds": True, "spread": "1s"},
+        {"kind": "interval", "every": "1h", "spread": "5m"},
+        {"kind": "once", "at": "2099-01-02T18:00:00Z", "timezone": "Europe/Paris"},
+        {"kind": "manual"},
+    ],
+)
+async def test_the_editor_keeps_what_its_form_does_not_show(
+    api: ApiHarness, schedule: dict[str, object]
+) -> None:
+    made = await api.make(
+        name="nightly",
+        schedule=schedule,
+        config={"url": "https://example.test", "method": "GET", "headers": {"a": "1"}},
+        payload={"a": {"b": 1, "c": None}},
+        retry={"max": 4, "strategy": "exponential", "base": "10s", "cap": "5m"},
+    )
+    session = await signed_in(api)
+    page = await api.http.get(f"/console/jobs/{made['id']}/edit", headers=session)
+    if schedule.get("kind") != "manual":
+        assert f'<p class="sentence">{made["schedule"]["words"]}</p>' in page.text
+    form = _form_of(page.text)
+    del form["csrf"]
+    answer = await post(api, f"/console/jobs/{made['id']}/save", session, **form | {"description": "new"})
+    assert answer.status_code == 303, answer.text
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    for name in ("schedule", "retry", "config", "payload", "tags", "timeout"):
+        assert stored[name] == made[name]
+    assert stored["description"] == "new"
+    form |= {"retry_max": "6", "etag": ""}
+    await post(api, f"/console/jobs/{made['id']}/save", session, **form)
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    assert stored["retry"] == {**made["retry"], "max": 6}
+
+
+async def test_the_editor_removes_what_a_person_deletes_from_json(api: ApiHarness) -> None:
+    made = await api.make(
+        config={"url": "https://example.test", "headers": {"a": "1", "b": "2"}},
+        payload={"k": 1, "l": {"m": 2}},
+    )
+    session = await signed_in(api)
+    path = f"/console/jobs/{made['id']}"
+    form = _form_of((await api.http.get(f"{path}/edit", headers=session)).text)
+    form |= {"etag": "", "config": '{"headers": {"a": "1"}}', "payload": '{"l": {}}'}
+    del form["csrf"]
+    assert (await post(api, f"{path}/save", session, **form)).status_code == 303
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    assert stored["config"]["headers"] == {"a": "1"}
+    assert stored["payload"] == {"l": {}}
+    await post(api, f"{path}/save", session, **form | {"payload": "", "config": ""})
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    assert (stored["payload"], "headers" in stored["config"]) == ({}, False)
+
+
+async def test_a_colleague_is_offered_only_what_the_role_allows(api: ApiHarness) -> None:
+    for role, may_create in (("viewer", False), ("operator", False), ("editor", True)):
+        session = await signed_in(api, role)
+        for page in ("", "jobs"):
+            answer = await api.http.get(f"/console/{page}", headers=session)
+            assert ("/console/jobs/new" in answer.text) is may_create, (role, page)
+
+
+async def test_an_archived_job_offers_no_edit_and_no_run(api: ApiHarness) -> None:
+    made = await api.make(name="old")
+    await api.request("DELETE", f"/jobs/{made['id']}")
+    page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
+    assert f"/console/jobs/{made['id']}/edit" not in page.text
+    assert 'class="primary" popovertarget="run-now"' not in page.text
+    assert f"copy={made['id']}" in page.text
+
+
+async def test_the_command_beside_a_list_quotes_the_filter(api: ApiHarness) -> None:
+    """A link from a stranger must not turn the command into two."""
+    session = await signed_in(api)
+    for page in ("jobs", "runs"):
+        answer = await api.http.get(f"/console/{page}", params={"q": "a'; id #"}, headers=session)
+        assert f"foliot {page} list -q " + "'a'\"'\"'; id #'" in unescape(answer.text)
 
 
 def _templates() -> dict[str, str]:

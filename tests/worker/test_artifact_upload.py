@@ -59,7 +59,7 @@ async def test_what_cannot_be_stored_now_is_stored_a_little_later(monkeypatch: p
     monkeypatch.setattr(rules, "PAUSE", 0)
     line = Line(failures=2)
     keeping = ArtifactUpload(line)
-    keep = keeping.keeper(KEY, 1, WorkerId(uuid4()))
+    keep = keeping.uploader(KEY, 1, WorkerId(uuid4()))
     keep("a", b"1", "text/plain")
     await asyncio.to_thread(keep, "b", b"2", "text/plain")
     assert keeping.has_any(KEY)
@@ -71,7 +71,7 @@ async def test_what_cannot_be_stored_now_is_stored_a_little_later(monkeypatch: p
 async def test_what_cannot_be_stored_at_all_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "PAUSE", 0)
     keeping = ArtifactUpload(Line(failures=99))
-    keeping.keeper(KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
+    keeping.uploader(KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
     assert await keeping.finish(KEY) == "PostgreSQL does not answer."
 
 
@@ -81,14 +81,14 @@ async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers(
             raise ValueError("this does not fit")
 
     keeping = ArtifactUpload(Breaks())
-    keeping.keeper(KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
+    keeping.uploader(KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
     assert await keeping.finish(KEY) == "ValueError: this does not fit"
 
 
 async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting() -> None:
     line = Line()
     keeping = ArtifactUpload(line)
-    keep = keeping.keeper(KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
+    keep = keeping.uploader(KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
     keep("a", b"tok-12345678", "text/plain; charset=utf-16\0")
     assert await keeping.finish(KEY) == "ValueError: embedded null character"
     assert line.kept == []
@@ -97,7 +97,7 @@ async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting(
 async def test_only_the_last_word_of_a_second_is_sent() -> None:
     line = Line()
     meter = ProgressBuffer(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))
-    tell = meter.teller(KEY)
+    tell = meter.writer(KEY)
     assert await meter.step() > timedelta(seconds=5)
     for done in range(1000):
         tell(done, 1000, "rows")
@@ -151,7 +151,7 @@ async def test_an_artifact_that_is_too_large_fails_its_function(
     assert status == ("failed", "ValueError")
 
 
-async def test_an_artifact_for_which_there_is_no_room_fails_the_attempt(
+async def test_an_artifact_beyond_the_quota_fails_the_attempt(
     database: Database,
     workspace: WorkspaceId,
     owner: psycopg.Connection[Any],
@@ -163,7 +163,7 @@ async def test_an_artifact_for_which_there_is_no_room_fails_the_attempt(
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     (tmp_path / "file").write_bytes(b"from a file")
     given = {"path": str(tmp_path / "file")}
-    status = await worked(database, workspace, owner, clock, "functions:keeps", given, room=1000)
+    status = await worked(database, workspace, owner, clock, "functions:keeps", given, quota=1000)
     assert status == ("failed", "artifact_refused")
 
 
@@ -175,7 +175,7 @@ async def worked(
     call: str,
     given: dict[str, Any],
     most_bytes: int = 20 << 20,
-    room: int | None = None,
+    quota: int | None = None,
 ) -> tuple[str, str | None]:
     """The end of a run that calls it: status and code."""
     limits, retry = Limits(timeout=timedelta(minutes=1)), Retry(max=0)
@@ -183,7 +183,7 @@ async def worked(
     definition = Definition("job", spec, config={"call": call}, payload=given)
     await jobs.create(database, Scope(workspace, Actor("test")), definition)
     clock.advance(timedelta(seconds=2))
-    link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_quota=room)
+    link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_quota=quota)
     handler = PythonHandler()
     worker = Worker(link, {"python": handler}, 1)
     async with asyncio.timeout(30):
@@ -199,7 +199,7 @@ async def worked(
 async def test_a_file_that_says_it_is_text_leaves_the_worker_without_secrets() -> None:
     line = Line()
     keeping = ArtifactUpload(line)
-    keep = keeping.keeper(KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
+    keep = keeping.uploader(KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
     keep("env.txt", b"TOKEN=tok-12345678", "text/plain")
     keep("env.bin", b"TOKEN=tok-12345678", "application/octet-stream")
     assert await keeping.finish(KEY) is None

@@ -251,7 +251,7 @@ def message_line(message: MessageOut, zone: str) -> StyledLine:
 def find_room(client: Client, ref: str) -> RoomOut:
     from foliot.wire.rooms import KEY
 
-    # There may be a room for each run: list all rooms only if the key does not match.
+    # Each run may have its own room: list all rooms only if the key does not match.
     found = list(client.rooms.list(key=ref).items) if KEY.fullmatch(ref) else []
     found = found or match_by_name_or_id(client.rooms.each(), ref, lambda each: (each.name, each.key))
     return pick_one(found, ref, "room", lambda each: each.name)

@@ -1,1 +1,1 @@
-"""What is true: frozen values and pure decisions. No IO, clock, chance or logging in this room."""
+"""Frozen values and pure decisions. This package does no IO and no logging, and reads no clock and no random numbers."""

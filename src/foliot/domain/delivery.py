@@ -23,7 +23,7 @@ GONE = 410
 class DeliveryKind(StrEnum):
     """The kind of content of a delivery."""
 
-    ROOM_MESSAGE = "room.message"  # ordering_key: the room; place: the number of the message
+    ROOM_MESSAGE = "room.message"  # ordering_key: the room_id; place: the number of the message
 
 
 class DeliveryState(StrEnum):

@@ -10,12 +10,12 @@ FoliotError
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
 │   ├── ManagedByCode       the job is written in the code of an app, which would undo the change
-│   ├── StaleRevision       somebody else has edited it since it was read: 412
-│   ├── UnexpectedCount     a filter finds more or fewer than whoever asks has seen
+│   ├── StaleRevision       it was edited since the caller read it: 412
+│   ├── UnexpectedCount     a filter finds more or fewer than the caller expects
 │   ├── LeaseLost           the report came under a fence that is no longer valid
-│   ├── WorkerGone          the worker was given up for lost, and must register again
+│   ├── WorkerGone          the server declared the worker lost; it must register again
 │   ├── KeyInUse            a request with this Idempotency-Key is still under way
-│   └── AnswerLost          it was done before, and what was answered then is not kept
+│   └── AnswerLost          the request was done before, and its response is not stored
 ├── Denied                  this principal may not do that: 403
 └── Unavailable             Foliot itself cannot work right now: 503
     └── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
@@ -132,13 +132,13 @@ class ManagedByCode(Conflict):
 
 
 class StaleRevision(Conflict):
-    """Somebody else has edited it since it was read."""
+    """The object was edited since the caller read it."""
 
     code = "stale_revision"
 
     def __init__(self, message: str, *, hint: str | None = None, revision: int | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.revision = revision  # the one it has now
+        self.revision = revision  # the current one
 
 
 class UnexpectedCount(Conflict):
@@ -148,13 +148,13 @@ class UnexpectedCount(Conflict):
 
 
 class LeaseLost(Conflict):
-    """Somebody else owns this run now."""
+    """Another worker owns this run now, or the run has ended."""
 
     code = "lease_lost"
 
 
 class WorkerGone(Conflict):
-    """This worker was given up for lost, and its runs with it."""
+    """The server declared this worker lost and gave its runs to others."""
 
     code = "worker_gone"
 

@@ -28,13 +28,13 @@ class RunningPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A freeze from `start_at` up to `end_at`. Without an end it lasts until somebody lifts it."""
+    """A freeze from `start_at` up to `end_at`. Without an end it lasts until a user lifts it."""
 
     id: FreezeId
     start_at: datetime
     end_at: datetime | None = None
     after: FreezePolicy = FreezePolicy.SKIP
-    per_minute: int = 60  # for After.ALL
+    per_minute: int = 60  # for FreezePolicy.ALL
     running: RunningPolicy = RunningPolicy.DRAIN
     reason: str = ""
 

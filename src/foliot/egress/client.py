@@ -27,7 +27,7 @@ from foliot.domain.addresses import Address, Network, closed
 from foliot.egress.url import HttpTarget
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-# A name whose servers never answer blocks a thread for longer than anybody waits. There are more threads than a courier or a worker can
+# A name whose servers never answer blocks a thread for longer than any request waits. There are more threads than a courier or a worker can
 # use in that time, or the names of one tenant would delay those of all others.
 MOST_AT_ONCE = 256
 

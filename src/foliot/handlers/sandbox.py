@@ -65,7 +65,7 @@ def resolve_user(name: str | None) -> UserIdentity | None:
         if uid == os.geteuid():
             return None
         raise Invalid(
-            f"Commands are to run as {name}, but this worker does not run as root and cannot become anybody else.",
+            f"Commands are to run as {name}, but this worker does not run as root and cannot become another user.",
             hint="Start it as root, or as that user and without FOLIOT_COMMAND_USER.",
         )
     if account is None:

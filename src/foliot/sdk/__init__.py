@@ -2,7 +2,7 @@
 
 It imports the shapes of `wire` and HTTP, nothing of the server.
 
-asynchronous/  AsyncClient, written by hand
+asynchronous/  AsyncClient, the source of both clients
 synchronous/   Client, generated from it by ./dev format; never edited
 app/           Foliot and its decorator
 sync/          compares the jobs of a file or an app with those of a server

@@ -187,12 +187,12 @@ class _ProblemFields:
 
 def _problem(answer: httpx2.Response) -> _ProblemFields:
     try:
-        told = Problem.model_validate_json(answer.content, extra="ignore")
+        problem = Problem.model_validate_json(answer.content, extra="ignore")
     except ValidationError:  # from a proxy, not from Foliot
         message = f"{answer.url} answered {answer.status_code} {answer.reason_phrase}".rstrip() + "."
         return _ProblemFields(message, "error", request_id=answer.headers.get("X-Request-Id"))
-    whole = next((each.hint for each in told.errors if not each.pointer and each.hint), None)
-    return _ProblemFields(told.detail, told.code, whole, tuple(told.errors), told.request_id)
+    whole = next((each.hint for each in problem.errors if not each.pointer and each.hint), None)
+    return _ProblemFields(problem.detail, problem.code, whole, tuple(problem.errors), problem.request_id)
 
 
 def _reason(error: Exception) -> str:

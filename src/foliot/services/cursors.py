@@ -82,7 +82,7 @@ def text(part: object) -> str:
     """Read text that PostgreSQL can store."""
     if not isinstance(part, str) or "\0" in part:
         raise ValueError("not text")
-    part.encode()  # refuses lone surrogates
+    part.encode()  # raises on unpaired surrogates
     return part
 
 

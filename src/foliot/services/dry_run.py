@@ -128,7 +128,7 @@ async def preview_run(
     """Apply `verb`, which returns the run it created or ended, and explain that run."""
     run_id = await verb(database)
     explained = await explain.explain_run(database, scope, run_id)
-    return RunPreview(await history.run(database, scope, run_id), explained.told.sentence)
+    return RunPreview(await history.run(database, scope, run_id), explained.explanation.sentence)
 
 
 async def preview_calendar(

@@ -80,19 +80,19 @@ async def listen(database: Database, url: str, heard: Callable[[str], None]) -> 
     LISTEN and delivers nothing, so a probe must come back first.
     """
     probe = f"probe-{token_hex(8)}"
-    async with hints.open_listener(url) as ear:
+    async with hints.open_listener(url) as connection:
         await say(database, probe)
-        if not await _hears(ear, probe, heard):
+        if not await _receives_probe(connection, probe, heard):
             return
         while True:
-            for word in await ear.receive(CHECK_EVERY):
+            for word in await connection.receive(CHECK_EVERY):
                 heard(word)
 
 
-async def _hears(ear: hints.HintConnection, probe: str, heard: Callable[[str], None]) -> bool:
+async def _receives_probe(connection: hints.HintConnection, probe: str, heard: Callable[[str], None]) -> bool:
     until = monotonic() + PROBE_WITHIN
     while (left := until - monotonic()) > 0:
-        words = await ear.receive(left)
+        words = await connection.receive(left)
         for word in words:
             heard(word)
         if probe in words:

@@ -128,6 +128,7 @@ def create_app(
     app.include_router(health.router(probe), include_in_schema=False)
     if with_api:
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
+        app.add_api_route("/console", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.mount("/console", create_console(app, database, links=links))
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again

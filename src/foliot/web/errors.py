@@ -50,7 +50,7 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
 }
 
 
-MOST_TOLD = 100  # errors in one answer: it must not outgrow the request
+MOST_ERRORS = 100  # in one response: it must not outgrow the request
 
 
 class Refused(HTTPException):
@@ -86,7 +86,7 @@ def problem(
         "status": status,
         "detail": detail,
         "code": code,
-        "errors": list(islice(errors, MOST_TOLD)),
+        "errors": list(islice(errors, MOST_ERRORS)),
         "request_id": request.scope.get("state", {}).get("request_id"),
         **(more or {}),
     }
@@ -110,19 +110,19 @@ async def refused(request: Request, error: Exception) -> JSONResponse:
     """Answer a refusal of the framework or of the edge."""
     assert isinstance(error, HTTPException)
     code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
-    told: list[dict[str, Any]] = []
+    errors: list[dict[str, Any]] = []
     if isinstance(error, Refused):
         detail = error.why
-        told = [{"pointer": "", "message": error.why, "hint": error.hint}] if error.hint else []
+        errors = [{"pointer": "", "message": error.why, "hint": error.hint}] if error.hint else []
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = request.app.state.addresses.allowed(request.url.path) or ""
-    return problem(request, error.status_code, code, detail, errors=told, headers=headers)
+    return problem(request, error.status_code, code, detail, errors=errors, headers=headers)
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, FoliotError)
-    told = [
+    errors = [
         {"pointer": each.pointer or "", "message": each.message, "hint": each.hint}
         for each in error.parts or (error,)
         if each.pointer or each.hint
@@ -135,7 +135,7 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
     more = None
     if isinstance(error, QuotaExceeded):
         more = {"quota": {"name": error.quota, "limit": error.limit, "used": error.used}}
-    return problem(request, status, error.code, error.message, errors=told, headers=headers, more=more)
+    return problem(request, status, error.code, error.message, errors=errors, headers=headers, more=more)
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:
@@ -143,8 +143,8 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
         return problem(request, 400, "malformed", "The body is not JSON.")
-    told = field_problems(found[:MOST_TOLD])
-    return problem(request, 422, "invalid", summarize_errors(len(found)), errors=told)
+    errors = field_problems(found[:MOST_ERRORS])
+    return problem(request, 422, "invalid", summarize_errors(len(found)), errors=errors)
 
 
 SENTENCES: Mapping[str, str] = {

@@ -1,6 +1,6 @@
-"""Server-sent events: answers that go on until the reader leaves, its key no longer counts, or the server stops.
+"""Server-sent events: responses that continue until the reader disconnects, its key becomes invalid, or the server stops.
 
-Nothing is gathered for a reader: what it has not taken yet waits in the database, and is read when there is room in its connection.
+The server buffers nothing for a reader: it reads further events from the database when the connection can take them.
 
 Why: docs/decisions/505-events.md
 """

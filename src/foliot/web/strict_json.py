@@ -1,6 +1,6 @@
-"""Reading JSON without surprises: what two programs could read differently, or no database can keep, is refused.
+"""A strict JSON parser. It refuses input that two programs could read differently, or that no database can store.
 
-Python's own reader takes NaN, lets the last of two equal keys win, makes infinity of 1e999 and passes NUL and lone surrogates on.
+Python's own parser accepts NaN, keeps the last of two equal keys, reads 1e999 as infinity, and accepts NUL and unpaired surrogates.
 
 Why: docs/decisions/601-strict-requests.md
 """

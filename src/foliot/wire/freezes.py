@@ -11,7 +11,7 @@ from foliot.wire.jobs import TagText, Word
 from foliot.wire.shape import Shape
 
 _LISTS = ("jobs", "tags", "queues")
-# What the service asks for, so that whoever reads the description knows it too.
+# The service checks the same rule; the description shows it to the reader.
 _ALL_OR_SOME: dict[str, Any] = {
     "oneOf": [
         {

@@ -244,7 +244,7 @@ class Node:
         return lines
 
     def _sign_in_link(self, url: str) -> str | None:
-        """A link for whoever started this server: only on a loopback address, and only with the key in the data directory."""
+        """Return a console link for the person who started this server: only on a loopback address, with the key in the data directory."""
         if "api" not in self._settings.roles or not is_loopback(self._settings.host):
             return None
         try:

@@ -50,7 +50,7 @@ class WorkerLoops:
     async def run(self, stopping: asyncio.Event, grace: float, *, cancel_claim: bool) -> None:
         """Work until `stopping` is set; then finish runs within the grace, hand back the rest, report and leave.
 
-        `cancel_claim` ends a claim that waits at a server; leaving hands back what it may have been given.
+        `cancel_claim` ends a claim that waits at a server; `leave` then returns the runs that it may have claimed.
         """
         claiming, *others = tasks = [asyncio.create_task(loop.run()) for loop in self.loops]
         await stopping.wait()

@@ -33,7 +33,7 @@ class ArtifactUpload:
         self._uploads: dict[Key, list[Future[str | None]]] = {}
         self._lock = threading.Lock()
 
-    def keeper(
+    def uploader(
         self,
         key: Key,
         attempt: int,
@@ -41,7 +41,7 @@ class ArtifactUpload:
         masks: Masks = NO_MASKS,
         is_over: Callable[[], bool] = never_stopping,
     ) -> StoreArtifact:
-        """Return a function that any thread may call to keep an artifact; it keeps nothing once `is_over`.
+        """Return a function that any thread may call to upload an artifact; it uploads nothing once `is_over`.
 
         Call this on the event loop that uploads.
         """

@@ -14,7 +14,6 @@ from foliot.domain.outcomes import HandedBack
 from foliot.services import Database
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs import artifacts, logs
-from foliot.services.runs import logs as progress
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.secrets.vault import Vault
@@ -101,11 +100,11 @@ class LocalLink:
 
     async def artifact(self, given: NewArtifact) -> None:
         await artifacts.keep(
-            self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_quota
+            self.database, given, most_bytes=self.most_artifact_bytes, default_quota=self.artifact_quota
         )
 
     async def progress(self, latest: Mapping[tuple[RunId, int], Progress]) -> None:
-        await progress.tell(self.database, latest)
+        await logs.store_progress(self.database, latest)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         return [

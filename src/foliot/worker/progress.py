@@ -37,7 +37,7 @@ class ProgressBuffer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without a wake
 
-    def teller(
+    def writer(
         self, key: Key, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never_stopping
     ) -> ReportProgress:
         """Return a function that records progress of this attempt, until `is_over`."""

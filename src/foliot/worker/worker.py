@@ -288,8 +288,8 @@ class Worker:
             claimed.planned_for,
             self.logs.writer(attempt.key, claimed.attempt, masks, attempt.is_over),
             attempt.is_ended,
-            self.artifacts.keeper(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
-            self.progress.teller(attempt.key, masks, attempt.is_over),
+            self.artifacts.uploader(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
+            self.progress.writer(attempt.key, masks, attempt.is_over),
             self._link.most_artifact_bytes,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)

@@ -1,4 +1,4 @@
-"""What an edit means: which parts of a schedule live on in the new one, and which moves of the job follow from it."""
+"""Edits of a job: the anchor that the new schedule keeps, and the moves of the job that follow."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from foliot.domain.schedule.parse import anchored
 
 
 def edited_schedule(old: Schedule, new: Schedule, now: datetime) -> Schedule:
-    """The new schedule with its anchor: the old one where the pace is the same, else this instant.
+    """Return the new schedule with its anchor: the old anchor if the interval is the same, else `now`.
 
-    Somebody who sends back what was read sends the old anchor with it; a new pace does not count from there.
+    A caller that edits what it read sends the old anchor back; a new interval does not count from it.
     """
     if isinstance(old, Interval) and isinstance(new, Interval):
         if new.every == old.every and new.anchor is None:
@@ -28,7 +28,7 @@ def edited_schedule(old: Schedule, new: Schedule, now: datetime) -> Schedule:
 
 
 def moves_of_edit(status: JobStatus, start_at: datetime | None, now: datetime) -> tuple[JobEvent, ...]:
-    """What becomes of the job's status if its new definition has times ahead. A job that somebody stopped stays stopped."""
+    """Return the moves of a job whose new definition has future times. Other statuses stay: a paused job stays paused."""
     is_ahead = start_at is not None and start_at > now
     match status:
         case JobStatus.ACTIVE:

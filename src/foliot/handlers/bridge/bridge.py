@@ -1,4 +1,4 @@
-"""The bridge hands many attempts over to one queue engine: one task pushes them, one waits for their ends.
+"""The bridge passes many attempts to one queue engine: one task pushes them, one waits for their ends.
 
 A run whose bridge dies is repeated under a new attempt. That attempt finds the note of the one before and, where the engine knows the
 id, waits for the work that is already there; it pushes again only where the engine does not. So a run is done once, unless the bridge

@@ -99,7 +99,7 @@ def connect(url: str) -> Redis:
 def forgotten(engine: str, handover: Handover) -> HandlerResult:
     return failed(
         "forgotten_by_engine",
-        f"{engine} does not know {handover.id} any more: somebody removed it, or its data was lost.",
+        f"{engine} does not know {handover.id} any more: it was removed, or its data was lost.",
     )
 
 

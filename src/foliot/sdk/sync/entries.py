@@ -90,11 +90,11 @@ def job_definition(job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UU
 
 def error_lines(error: ValidationError) -> list[str]:
     """Return one line for each problem: where, what, and a hint."""
-    told = []
+    lines = []
     for each in error.errors(include_url=False):
         where, hint = pointer(each["loc"]), hint_of(each)
-        told.append(f" {where}: {each['msg']}" + (f" {hint}" if hint else ""))
-    return told
+        lines.append(f" {where}: {each['msg']}" + (f" {hint}" if hint else ""))
+    return lines
 
 
 def _written_schedule(whole: JobIn, schedule: Any) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def _written_schedule(whole: JobIn, schedule: Any) -> dict[str, Any]:
     if kind is None:
         return whole.schedule.model_dump(mode="json", exclude_unset=True)
     fields = set(_BY_KIND[kind].model_fields) | {"timezone"}
-    told = whole.schedule.model_dump(mode="json", include=fields)
-    return {name: value for name, value in told.items() if value is not None or name in schedule}
+    written = whole.schedule.model_dump(mode="json", include=fields)
+    return {name: value for name, value in written.items() if value is not None or name in schedule}
 
 
 def _with_placeholder(edge: Any) -> Any:

@@ -45,7 +45,7 @@ async def first_start(
     """Create the workspace `default` and the first administrator. Return None when they exist.
 
     `keep` gets the secret just before the commit. A process that is killed in between leaves a file with a key that does not
-    work, which the next start replaces, and never a key that nobody knows.
+    work, which the next start replaces, but never a working key without its secret in a file.
     """
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(

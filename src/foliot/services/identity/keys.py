@@ -106,7 +106,7 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
         made = StoredKey(
             key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker
         )
-        after = {**_told(made), "prefix": key.prefix, "principal": str(holder.id)}
+        after = {**_audit_fields(made), "prefix": key.prefix, "principal": str(holder.id)}
         await append_audit(tx, "key.created", ("key", key_id), caller.actor, after=after)
         return CreatedKey(made, key.secret)
 
@@ -160,7 +160,12 @@ async def change(database: Database, caller: Caller, key_id: KeyId, wanted: KeyC
         if after != before:
             await keys.change(tx, key_id, name=after.name, scopes=after.scopes, expires_at=after.expires_at)
             await append_audit(
-                tx, "key.changed", ("key", key_id), caller.actor, before=_told(before), after=_told(after)
+                tx,
+                "key.changed",
+                ("key", key_id),
+                caller.actor,
+                before=_audit_fields(before),
+                after=_audit_fields(after),
             )
         return after
 
@@ -183,8 +188,8 @@ async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:
     """Write the audit entry to the workspace of the key's holder."""
     async with tx.within(key.holder.workspace_id or tx.workspace_id):
         await keys.revoke(tx, key.id)
-        told = {**_told(key), "prefix": key.prefix, "principal": str(key.holder.id)}
-        await append_audit(tx, "key.revoked", ("key", key.id), caller.actor, before=told)
+        before = {**_audit_fields(key), "prefix": key.prefix, "principal": str(key.holder.id)}
+        await append_audit(tx, "key.revoked", ("key", key.id), caller.actor, before=before)
     return replace(key, revoked_at=tx.now)
 
 
@@ -242,7 +247,7 @@ async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
     return found
 
 
-def _told(key: StoredKey) -> Mapping[str, Any]:
+def _audit_fields(key: StoredKey) -> Mapping[str, Any]:
     return {
         "name": key.name,
         "scopes": sorted(key.scopes),

@@ -55,7 +55,9 @@ async def create(
         principal = Principal(PrincipalId(tx.new_id()), caller.workspace_id, kind, name, role)
         await members.insert(tx, principal, email)
         made = Member(principal, email, True, tx.now)
-        await append_audit(tx, "member.created", ("member", principal.id), caller.actor, after=_told(made))
+        await append_audit(
+            tx, "member.created", ("member", principal.id), caller.actor, after=_audit_fields(made)
+        )
         return made
 
 
@@ -112,9 +114,14 @@ async def change(
             raise Conflict("This is the last administrator of the workspace.", hint="Make another one first.")
         await members.change(tx, after)
         revoked = 0 if after.is_active else await keys.revoke_of_principal(tx, principal_id)
-        told = {**_told(after), "revoked_keys": revoked} if revoked else _told(after)
+        audited = {**_audit_fields(after), "revoked_keys": revoked} if revoked else _audit_fields(after)
         await append_audit(
-            tx, "member.changed", ("member", principal_id), caller.actor, before=_told(before), after=told
+            tx,
+            "member.changed",
+            ("member", principal_id),
+            caller.actor,
+            before=_audit_fields(before),
+            after=audited,
         )
         return ChangedMember(after, revoked)
 
@@ -137,7 +144,7 @@ def _check_role(kind: PrincipalKind, role: MemberRole) -> None:
         )
 
 
-def _told(member: Member) -> Mapping[str, Any]:
+def _audit_fields(member: Member) -> Mapping[str, Any]:
     principal = member.principal
     return {
         "kind": principal.kind.value,

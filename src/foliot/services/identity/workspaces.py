@@ -82,7 +82,7 @@ async def create(
                 pointer="/slug",
                 hint="Choose another slug; those of archived workspaces stay taken.",
             )
-        await append_audit(tx, "workspace.created", ("workspace", made.id), by, after=_told(made))
+        await append_audit(tx, "workspace.created", ("workspace", made.id), by, after=_audit_fields(made))
         return made
 
 
@@ -137,7 +137,9 @@ async def change(
         if after != before:
             await workspaces.change(tx, workspace_id, after.name, after.default_timezone, after.settings)
             thing = ("workspace", workspace_id)
-            await append_audit(tx, "workspace.changed", thing, by, before=_told(before), after=_told(after))
+            await append_audit(
+                tx, "workspace.changed", thing, by, before=_audit_fields(before), after=_audit_fields(after)
+            )
         return after
 
 
@@ -176,7 +178,9 @@ async def _close(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wo
         if found.archived_at is None:
             await workspaces.archive(tx, workspace_id)
             await secrets.delete_all(tx, workspace_id)
-            await append_audit(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
+            await append_audit(
+                tx, "workspace.archived", ("workspace", workspace_id), by, before=_audit_fields(found)
+            )
             found = replace(found, archived_at=tx.now)
         return found
 
@@ -191,7 +195,7 @@ def _slug(text: str) -> str:
     return text
 
 
-def _told(workspace: Workspace) -> Mapping[str, Any]:
+def _audit_fields(workspace: Workspace) -> Mapping[str, Any]:
     return {
         "slug": workspace.slug,
         "name": workspace.name,

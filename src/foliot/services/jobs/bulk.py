@@ -76,11 +76,11 @@ class Tally:
 @dataclass(slots=True)
 class BulkProgress:
     tally: Tally
-    told: list[JobOutcome] = field(default_factory=list)
+    listed: list[JobOutcome] = field(default_factory=list)  # all except the jobs that were changed
 
-    def add(self, told: JobOutcome) -> None:
+    def add(self, result: JobOutcome) -> None:
         tally = self.tally
-        match told.outcome:
+        match result.outcome:
             case BulkOutcome.DONE:
                 self.tally = replace(tally, done=tally.done + 1)
                 return
@@ -90,7 +90,7 @@ class BulkProgress:
                 self.tally = replace(tally, failed=tally.failed + 1)
             case _ as never:
                 assert_never(never)
-        self.told.append(told)
+        self.listed.append(result)
 
     def pass_by(self, piece: list[JobId]) -> None:
         self.tally = replace(self.tally, reached=piece[-1], passed=self.tally.passed + len(piece))
@@ -135,8 +135,8 @@ async def act(
                 done.add(await retag(database, each_scope, job_id, order))
         async with database.tx(Role.APP, scope.workspace_id) as tx:
             if not one_by_one:
-                for told in await apply_to_batch(tx, piece, order, each_scope, dry_run=dry_run):
-                    done.add(told)
+                for result in await apply_to_batch(tx, piece, order, each_scope, dry_run=dry_run):
+                    done.add(result)
             done.pass_by(piece)
             is_over = done.remaining <= 0 or monotonic() >= ends_by
             if not dry_run:
@@ -166,8 +166,8 @@ async def _keep(tx: Tx, by: Actor, order: BulkOrder, tally: Tally, *, is_over: b
         return
     await idempotency.store_progress(tx, by.claim, tally.stored())
     if is_over:
-        told = f"{tally.done} done, {tally.already} so already, {tally.failed} failed"
-        await idempotency.mark_done(tx, by.claim, (f"{order.action.value} of many jobs:", told))
+        summary = f"{tally.done} done, {tally.already} so already, {tally.failed} failed"
+        await idempotency.mark_done(tx, by.claim, (f"{order.action.value} of many jobs:", summary))
 
 
 async def _found(tx: Tx, target: BulkTarget, scope: Scope) -> list[JobId]:

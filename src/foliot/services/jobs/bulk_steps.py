@@ -65,16 +65,16 @@ async def apply_to_batch(
         await dependencies.lock_graph(tx)
     # Lock all timers in the order of ids before locking any job alone: this avoids deadlocks.
     await timers.lock_with_dependents(tx, job_ids)
-    told = []
+    outcomes = []
     for job_id in job_ids:
         try:
             async with tx.part():
-                told.append(await _one(tx, job_id, order, scope))
+                outcomes.append(await _one(tx, job_id, order, scope))
         except Unavailable:
             raise
         except FoliotError as error:
-            told.append(refused(job_id, error))
-    return told
+            outcomes.append(refused(job_id, error))
+    return outcomes
 
 
 async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: BulkOrder, scope: Scope) -> list[JobOutcome]:
@@ -82,13 +82,13 @@ async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: BulkOrder, scope: Sc
     if scope.visible_owner is not None:  # the owner may have changed since the search
         owned = await jobs.list_owned(tx, job_ids, scope.visible_owner)
         rows = {job_id: row for job_id, row in rows.items() if job_id in owned}
-    told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
-    stopping = [rows[each.id] for each in told if each.outcome is BulkOutcome.DONE]
+    outcomes = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
+    stopping = [rows[each.id] for each in outcomes if each.outcome is BulkOutcome.DONE]
     if stopping:
         await job_status_steps.stop(
             tx, stopping, Stop(STOPS[order.action], order.reason, order.until), scope.actor
         )
-    return told
+    return outcomes
 
 
 def _judged(row: TimerRow | None, job_id: JobId, order: BulkOrder) -> JobOutcome:

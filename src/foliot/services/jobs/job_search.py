@@ -53,7 +53,7 @@ async def job(database: Database, scope: Scope, job_id: JobId) -> StoredJob:
 
 
 async def with_warnings(database: Database, scope: Scope, job_id: JobId) -> WrittenJob:
-    """Return the job with warnings for whoever has just changed it."""
+    """Return the job with warnings for the caller that has just changed it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         return await load_written(tx, job_id, with_warnings=True)

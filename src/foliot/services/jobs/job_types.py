@@ -36,7 +36,7 @@ MOST_BATCHES = 50  # in one call; the sweeper does the rest
 class JobTypesOverview:
     """By type name: descriptions from workers, the number of live workers, and disabled types."""
 
-    told: dict[str, JobTypeDescription] = field(default_factory=dict)
+    described: dict[str, JobTypeDescription] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
     off: dict[str, DisabledType] = field(default_factory=dict)
 

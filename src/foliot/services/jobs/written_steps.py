@@ -75,7 +75,7 @@ async def _warn_missing_room(tx: Tx, job: StoredJob) -> str | None:
     if job.definition.spec.type != "message" or not isinstance(named, str):
         return None
     room_id = read_id(named)
-    room = named if room_id is None else RoomId(room_id)
-    if await find_room(tx, room, await agent_of_job(tx, job.id)) is not None:
+    target = named if room_id is None else RoomId(room_id)
+    if await find_room(tx, target, await agent_of_job(tx, job.id)) is not None:
         return None
-    return f"{room_not_found(room).message} Its runs fail until there is one."
+    return f"{room_not_found(target).message} Its runs fail until there is one."

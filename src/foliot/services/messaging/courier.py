@@ -67,11 +67,11 @@ class CourierBatch:
 
 
 async def take(
-    database: Database, hands: CourierCapacity, vault: Vault | None, lease: timedelta = LEASE
+    database: Database, capacity: CourierCapacity, vault: Vault | None, lease: timedelta = LEASE
 ) -> CourierBatch:
     """Lease due deliveries. One that cannot be prepared is recorded as failed here."""
     async with database.tx(Role.ENGINE) as tx:
-        taken = await outbox.lease_due(tx, hands, lease) if hands.free > 0 else []
+        taken = await outbox.lease_due(tx, capacity, lease) if capacity.free > 0 else []
         due = await outbox.next_due(tx)
         left = None if due is None else due - tx.now
     parcels: list[OutgoingMessage] = []

@@ -105,7 +105,7 @@ async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook
             await set_webhook(tx, caller.scope, room_id, hook, None)
         room = await rooms.get(tx, room_id)
         assert room is not None
-        await append_audit(tx, "room.created", ("room", room_id), caller.actor, after=_told(room))
+        await append_audit(tx, "room.created", ("room", room_id), caller.actor, after=_audit_fields(room))
         return room
 
 
@@ -136,10 +136,15 @@ async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Ro
         await _change_webhook(tx, caller, before, wanted)
         after = await rooms.get(tx, room_id)
         assert after is not None
-        if _told(after) != _told(before) or wanted.webhook is not KEEP:
+        if _audit_fields(after) != _audit_fields(before) or wanted.webhook is not KEEP:
             thing = ("room", room_id)
             await append_audit(
-                tx, "room.changed", thing, caller.actor, before=_told(before), after=_told(after)
+                tx,
+                "room.changed",
+                thing,
+                caller.actor,
+                before=_audit_fields(before),
+                after=_audit_fields(after),
             )
         return after
 
@@ -152,8 +157,8 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
             raise not_found("room")
         await rooms.delete(tx, room_id)
         await outbox.delete_all(tx, room_id)
-        told = {**_told(room), "last_seq": room.last_seq}
-        await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
+        before = {**_audit_fields(room), "last_seq": room.last_seq}
+        await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=before)
 
 
 async def post(
@@ -167,8 +172,8 @@ async def post(
             raise not_found("room")
         await check_message_quota(tx, caller.quotas, sent)
         is_sent_on = await queue_delivery(tx, sent)
-        told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
-        await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
+        after = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
+        await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=after)
         return PostedMessage(sent, is_sent_on)
 
 
@@ -228,7 +233,7 @@ def _no_agent(place: int) -> Invalid:
     )
 
 
-def _told(room: Room) -> Mapping[str, Any]:
+def _audit_fields(room: Room) -> Mapping[str, Any]:
     agents = [str(each) for each in room.agents]
     hook = None if room.webhook is None else room.webhook.hook
     webhook = None if hook is None else {"url": hook.url, "secret": hook.secret}

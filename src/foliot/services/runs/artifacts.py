@@ -20,16 +20,19 @@ __all__ = ["NewArtifact", "StoredArtifact", "content", "find", "keep", "of_run"]
 
 
 async def keep(
-    database: Database, given: NewArtifact, *, most_bytes: int = MOST_BYTES, room: int | None = None
+    database: Database, given: NewArtifact, *, most_bytes: int = MOST_BYTES, default_quota: int | None = None
 ) -> None:
-    """Store an artifact. `room` is the default storage quota of a workspace. Refused when the lease is lost."""
+    """Store an artifact. `default_quota` applies to a workspace without a storage quota of its own.
+
+    Raise LeaseLost when the worker no longer holds the run.
+    """
     check_artifact(given.name, given.media_type, len(given.data), most_bytes)
     async with database.tx(Role.ENGINE) as tx:
         holder = await artifacts.find_lease(tx, given)
         if holder is None:
             raise LeaseLost("This run is another worker's by now, or over: nothing can be added to it.")
         check_count(await artifacts.count_others(tx, given))
-        most = room if holder.quota is None else holder.quota
+        most = default_quota if holder.quota is None else holder.quota
         if most is not None:
             check_artifact_storage(
                 await artifacts.sum_used_bytes(tx, holder.workspace_id, given), len(given.data), most

@@ -51,9 +51,9 @@ async def explain_instant(
             await run_history.find_near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
         )
         if entry is not None and entry.run.status in _OPEN:
-            told = await explain_open(tx, asked, entry)
+            explanation = await explain_open(tx, asked, entry)
         else:
-            told = explain(
+            explanation = explain(
                 Question(
                     job=asked.job,
                     status=subject.status,
@@ -73,7 +73,7 @@ async def explain_instant(
                 )
             )
         before, after = nearest(asked.job, subject.created_at, at)
-        return asked.answer(asked.with_revision(told, entry), entry, at, before, after)
+        return asked.answer(asked.with_revision(explanation, entry), entry, at, before, after)
 
 
 async def explain_run(database: Database, scope: Scope, run_id: RunId) -> RunExplanation:
@@ -86,8 +86,8 @@ async def explain_run(database: Database, scope: Scope, run_id: RunId) -> RunExp
 async def _answer_about(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -> RunExplanation:
     if entry.run.status in _OPEN:
         return asked.answer(await explain_open(tx, asked, entry), entry)
-    told = explain_record(asked.job, await _ended(tx, entry))
-    return asked.answer(asked.with_revision(told, entry), entry)
+    explanation = explain_record(asked.job, await _ended(tx, entry))
+    return asked.answer(asked.with_revision(explanation, entry), entry)
 
 
 async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:

@@ -44,7 +44,7 @@ from foliot.storage.workers import hosts
 class RunExplanation:
     """An explanation and its subject. For one run there is no instant, and no nearest times."""
 
-    told: Explanation
+    explanation: Explanation
     job_id: JobId
     status: JobStatus
     schedule: Schedule
@@ -105,7 +105,7 @@ class ExplainContext:
 
     def answer(
         self,
-        told: Explanation,
+        explanation: Explanation,
         entry: RunWithRevision | None,
         at: datetime | None = None,
         before: PlannedTime | None = None,
@@ -113,9 +113,9 @@ class ExplainContext:
     ) -> RunExplanation:
         subject, schedule = self.subject, self.definition.spec.schedule
         run = None if entry is None else entry.run
-        return RunExplanation(told, subject.id, subject.status, schedule, run, at, before, after)
+        return RunExplanation(explanation, subject.id, subject.status, schedule, run, at, before, after)
 
-    def with_revision(self, told: Explanation, entry: RunWithRevision | None) -> Explanation:
+    def with_revision(self, explanation: Explanation, entry: RunWithRevision | None) -> Explanation:
         """Add a fact when the answer uses another definition than the current one."""
         subject = self.subject
         if entry is not None and entry.schedule_rev != subject.schedule_rev:
@@ -123,8 +123,8 @@ class ExplainContext:
         elif entry is None and self.then is not None:
             fact = f"Revision {self.then.revision} of the job was in force then; it is at revision {subject.revision} now."
         else:
-            return told
-        return replace(told, facts=(*told.facts, fact))
+            return explanation
+        return replace(explanation, facts=(*explanation.facts, fact))
 
 
 async def load_explain_context(tx: Tx, job_id: JobId, at: datetime | None = None) -> ExplainContext:

@@ -18,7 +18,7 @@ from foliot.storage.content.logs import LogChunk, NumberedLine
 from foliot.storage.queue import run_queue
 from foliot.storage.tx import Database, Role
 
-__all__ = ["LogChunk", "LogPage", "NumberedLine", "Progress", "append", "read", "tell"]
+__all__ = ["LogChunk", "LogPage", "NumberedLine", "Progress", "append", "read", "store_progress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ async def read(
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)
 
 
-async def tell(database: Database, told: Mapping[tuple[RunId, int], Progress]) -> None:
+async def store_progress(database: Database, latest: Mapping[tuple[RunId, int], Progress]) -> None:
     """Store the progress without waiting for the disk: the next report comes soon."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
-        await run_queue.set_progress(tx, told)
+        await run_queue.set_progress(tx, latest)

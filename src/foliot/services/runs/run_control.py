@@ -36,7 +36,7 @@ MOST_LOOKS = 3
 
 class CancelResult(StrEnum):
     ENDED = "ended"  # no worker has it
-    REQUESTED = "requested"  # its worker is asked to stop
+    REQUESTED = "requested"  # its worker receives the request to stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ async def cancel_run(
     reason: str | None = None,
     force: bool = False,
 ) -> CancelResult:
-    """Cancel a run. An unclaimed run ends at once; a running one is asked to stop, or with `force` taken from its worker."""
+    """Cancel a run. An unclaimed run ends at once; the worker of a running one receives the request to stop, or with `force` loses it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked, run = await lock_run(tx, run_id, scope, dependents=True)
         writer, outcome, held = locked.writer(tx), Cancelled(reason or ""), None

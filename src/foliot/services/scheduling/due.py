@@ -9,14 +9,14 @@ from foliot.storage.tx import Database, Role
 
 
 async def until_due(database: Database) -> timedelta | None:
-    """By the database's clock, read in the same transaction: a node's own clock has no say. None: nothing is planned."""
+    """Return the time until the first timer is due, by the database's clock. Return None when nothing is planned."""
     async with database.tx(Role.ENGINE) as tx:
         due_at = await timers.next_due(tx)
         return None if due_at is None else due_at - tx.now
 
 
 async def until_next_due(database: Database) -> timedelta | None:
-    """The same for those that are still to come: what has been due for long and is taken by nobody has no say either."""
+    """Return the time until the next timer falls due. Ignore timers that are due already: one that no scheduler takes must not keep the others waiting."""
     async with database.tx(Role.ENGINE) as tx:
         due_at = await timers.next_due_after(tx, tx.now)
         return None if due_at is None else due_at - tx.now

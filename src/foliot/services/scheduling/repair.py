@@ -172,7 +172,7 @@ async def _mend(
             writer.job(row.job_id).promote_oldest()
     await writer.write()
     for job_id, row in wrong.items():
-        _tell(rows[job_id], row)
+        _log_repair(rows[job_id], row)
     return [
         RescheduledTimer(row, rows[job_id].timer.next_at, row.timer.next_at) for job_id, row in wrong.items()
     ]
@@ -233,24 +233,24 @@ def _should_be(row: TimerRow, context: JobContext, now: datetime) -> Timer:
         plan = plan_start(context.due(row), now)
     except Exception:  # noqa: BLE001  # the tick meets the same error and records it
         return replace(timer, due_at=timer.due_at or now)
-    if plan.events:  # its time is over and nobody noticed: the tick makes the move
+    if plan.events:  # a status change is overdue: the tick makes it
         return replace(timer, due_at=min(timer.due_at or now, now))
-    is_told = plan.timer.ending is not None or plan.timer.due_at is not None
-    return plan.timer if is_told else replace(plan.timer, ending=timer.ending)
+    has_end_or_time = plan.timer.ending is not None or plan.timer.due_at is not None
+    return plan.timer if has_end_or_time else replace(plan.timer, ending=timer.ending)
 
 
 def _is_misset(row: TimerRow, should: Timer, context: JobContext, now: datetime) -> bool:
-    """Whether the tick would look at another time than it should. What is due already, it is about to look at."""
+    """Return whether the timer holds another time or ending than it should. A timer that is due is left to the tick."""
     timer = row.timer
     if (timer.due_at is not None and timer.due_at <= now) or row.errors:
         return False
     if any(freeze.after is not FreezePolicy.SKIP and freeze.holds(now) for freeze in context.freezes_of(row)):
-        return False  # held: it is looked at when the freeze ends
+        return False  # held: the tick reads the timer when the freeze ends
     return (timer.due_at, timer.ending) != (should.due_at, should.ending)
 
 
 def _is_stuck(row: TimerRow) -> bool:
-    """Runs wait for their turn behind nobody."""
+    """Return whether runs wait for their turn while no run is live."""
     return row.live == 0 and row.waiting > 0
 
 
@@ -258,12 +258,14 @@ def _total(row: TimerRow) -> int:
     return row.live + row.waiting
 
 
-def _tell(before: TimerRow, after: TimerRow) -> None:
+def _log_repair(before: TimerRow, after: TimerRow) -> None:
     fields = {"workspace": str(after.workspace_id), "job": str(after.job_id)}
-    log.warning("timer.repaired", extra={**fields, "before": _said(before), "after": _said(after)})
+    log.warning(
+        "timer.repaired", extra={**fields, "before": _log_fields(before), "after": _log_fields(after)}
+    )
 
 
-def _said(row: TimerRow) -> dict[str, Any]:
+def _log_fields(row: TimerRow) -> dict[str, Any]:
     return {
         "due_at": row.timer.due_at and row.timer.due_at.isoformat(),
         "cursor": row.timer.cursor.isoformat(),
@@ -274,17 +276,17 @@ def _said(row: TimerRow) -> dict[str, Any]:
 
 
 async def _rebuild(database: Database, job_ids: Collection[JobId]) -> int:
-    """Specs that cannot be read are written anew from their definitions; where that fails too, the job fails alone."""
+    """Rebuild unreadable specs from their definitions. Mark the job as failed where that fails too. Return the number of specs."""
     if not job_ids:
         return 0
     async with database.tx(Role.ENGINE) as tx:
-        told = await repair.rebuild_specs(tx, sorted(job_ids))
+        rebuilt = await repair.rebuild_specs(tx, sorted(job_ids))
         lost = [
             StatusChange(job_id, JobStatus.FAILED, _UNREADABLE)
-            for job_id, is_whole in told.items()
+            for job_id, is_whole in rebuilt.items()
             if not is_whole
         ]
         await jobs.change_status(tx, lost, ENGINE_ACTOR)
-    for job_id, is_whole in told.items():
+    for job_id, is_whole in rebuilt.items():
         log.error("timer.unreadable", extra={"job": str(job_id), "rebuilt": is_whole})
-    return len(told)
+    return len(rebuilt)

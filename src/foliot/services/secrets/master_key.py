@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 CANARY = b"foliot canary"
 BATCH = 100  # secrets in one transaction
 MOST_BATCHES = 10  # seconds of one call; the caller repeats it
-MOST_TOLD = 100  # names in the log
+MOST_LOGGED = 100  # names in the log
 WRONG = "The master keys of this node do not open this installation's secrets: runs that use them fail, and no new ones are taken."
 GIVE_IT = (
     "Start with the FOLIOT_MASTER_KEY, or the master.key in the data directory, that sealed them. Where it is lost: "
@@ -80,9 +80,9 @@ async def look(database: Database, vault: Vault) -> MasterKeyUsage:
         log.error("master_key.wrong", extra={"problem": WRONG, "advice": GIVE_IT, "known": found.known})
     if found.unreadable:
         async with database.tx(Role.APP, system=True) as tx:
-            named = await secrets.list_unreadable(tx, found.known, MOST_TOLD)
-        told = [f"{slug}/{name}" for slug, name in named]
-        log.error("secrets.unreadable", extra={"count": found.unreadable, "names": told})
+            named = await secrets.list_unreadable(tx, found.known, MOST_LOGGED)
+        names = [f"{slug}/{name}" for slug, name in named]
+        log.error("secrets.unreadable", extra={"count": found.unreadable, "names": names})
     return found
 
 
@@ -156,8 +156,8 @@ async def rotate(
             again = _sealed_anew(vault, boxes)
             if again:
                 await secrets.reseal_all(tx, present, again)
-                told = {"key": present, "secrets": len(again)}
-                await append_audit(tx, "master_key.rotated", ("master_key", present), by, after=told)
+                summary = {"key": present, "secrets": len(again)}
+                await append_audit(tx, "master_key.rotated", ("master_key", present), by, after=summary)
         rotated += len(again)
         if len(boxes) < BATCH:
             await _move_canary(database, vault, by)

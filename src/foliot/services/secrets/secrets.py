@@ -40,8 +40,8 @@ async def create(
         key_id, box = vault.seal(purpose(scope.workspace_id, secret_id, 1), plain)
         await secrets.insert(tx, secret_id, name, given, key_id, box)
         await _check_open(tx, scope.workspace_id)
-        await _check_room(tx, scope.actor.quotas)
-        after = {"name": name, "version": 1, "agents": _told(given)}
+        await _check_quota(tx, scope.actor.quotas)
+        after = {"name": name, "version": 1, "agents": _agent_ids(given)}
         await append_audit(tx, "secret.created", ("secret", secret_id), scope.actor, after=after)
     return secret_id
 
@@ -57,13 +57,13 @@ async def replace(
     plain = _bytes(value)
     await check_key(database, vault, scope.actor)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await _in_hand(tx, secret_id, scope.expected_revision)
+        found = await _lock_secret(tx, secret_id, scope.expected_revision)
         version = found.version + 1
         key_id, box = vault.seal(purpose(scope.workspace_id, secret_id, version), plain)
         await secrets.reseal(tx, secret_id, version, key_id, box)
-        told = [{"name": found.name, "version": each} for each in (found.version, version)]
+        before, after = ({"name": found.name, "version": each} for each in (found.version, version))
         await append_audit(
-            tx, "secret.replaced", ("secret", secret_id), scope.actor, before=told[0], after=told[1]
+            tx, "secret.replaced", ("secret", secret_id), scope.actor, before=before, after=after
         )
 
 
@@ -75,13 +75,11 @@ async def give(
 ) -> None:
     """Let these agents, and no others, name the secret in jobs they write from now on."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await _in_hand(tx, secret_id, scope.expected_revision)
+        found = await _lock_secret(tx, secret_id, scope.expected_revision)
         given = await _known(tx, agents)
         await secrets.set_agents(tx, secret_id, given)
-        told = [{"name": found.name, "agents": _told(each)} for each in (found.agents, given)]
-        await append_audit(
-            tx, "secret.given", ("secret", secret_id), scope.actor, before=told[0], after=told[1]
-        )
+        before, after = ({"name": found.name, "agents": _agent_ids(each)} for each in (found.agents, given))
+        await append_audit(tx, "secret.given", ("secret", secret_id), scope.actor, before=before, after=after)
 
 
 async def delete(
@@ -93,7 +91,7 @@ async def delete(
 ) -> None:
     """Delete the secret. Refused while jobs or webhooks name it, unless `force`: they then fail until the name exists again."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await _in_hand(tx, secret_id, scope.expected_revision)
+        found = await _lock_secret(tx, secret_id, scope.expected_revision)
         # Under this lock no job can start to name it.
         named_by = [name for _, name in await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.list_rooms_by_secret(tx, found.name, NAMED + 1)
@@ -144,7 +142,7 @@ async def users(
     return cut_page(users, limit, lambda last: [last[0]])
 
 
-async def _in_hand(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
+async def _lock_secret(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
     found = await secrets.lock(tx, secret_id)
     if found is None:
         raise not_found("secret")
@@ -164,7 +162,7 @@ async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
         raise Conflict("This workspace is archived.", hint="Make a new one.")
 
 
-async def _check_room(tx: Tx, quotas: Quotas) -> None:
+async def _check_quota(tx: Tx, quotas: Quotas) -> None:
     """Check the quota after the insert, under a lock, so that two writers cannot take the last place."""
     if quotas.secrets is not None:
         await workspaces.lock_quota(tx)
@@ -205,5 +203,5 @@ def _in_use(name: str, users: list[str]) -> Conflict:
     )
 
 
-def _told(agents: Sequence[PrincipalId]) -> list[str]:
+def _agent_ids(agents: Sequence[PrincipalId]) -> list[str]:
     return [str(each) for each in agents]

@@ -216,9 +216,7 @@ def _key(word: str, where: str) -> MasterKey:
             hint=MAKE_ONE,
         )
     if len(set(raw)) < FEWEST_DISTINCT:
-        raise Invalid(
-            f"{where} holds a master key that is not random: anybody could guess it.", hint=MAKE_ONE
-        )
+        raise Invalid(f"{where} holds a master key that is not random: it can be guessed.", hint=MAKE_ONE)
     return MasterKey.of(raw)
 
 

@@ -88,7 +88,12 @@ async def change(
         after = replace(before, **changes)
         await hosts.change(tx, after)
         await append_audit(
-            tx, "host.edited", ("host", host_id), scope.actor, before=_told(before), after=_told(after)
+            tx,
+            "host.edited",
+            ("host", host_id),
+            scope.actor,
+            before=_audit_fields(before),
+            after=_audit_fields(after),
         )
         return await _shown(tx, host_id)
 
@@ -226,7 +231,7 @@ async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], actio
     for each in instances:
         await hosts.delete_instance(tx, each.id)
     await hosts.delete(tx, host.id)
-    before = {**_told(host), "servers": [each.name for each in instances]}
+    before = {**_audit_fields(host), "servers": [each.name for each in instances]}
     await append_audit(tx, action, ("host", host.id), by, before=before)
 
 
@@ -257,7 +262,7 @@ async def _instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> Instanc
     return row
 
 
-def _told(host: HostRow) -> dict[str, Any]:
+def _audit_fields(host: HostRow) -> dict[str, Any]:
     return {
         "name": host.name,
         "labels": dict(host.labels),

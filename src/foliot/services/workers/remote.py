@@ -98,14 +98,14 @@ async def stops(
     working_on: Collection[tuple[RunId, int]],
     stopping: Collection[tuple[RunId, int]],
 ) -> HeartbeatReply:
-    """List runs to stop that the worker has not been told of, without renewing the lease."""
+    """List the runs that the worker must stop and is not stopping yet, without renewing the lease."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             raise gone()
-        told = frozenset(stopping)
-        cancels = [each for each in await workers.list_cancel_requests(tx, worker_id) if each not in told]
+        known = frozenset(stopping)
+        cancels = [each for each in await workers.list_cancel_requests(tx, worker_id) if each not in known]
         lost = [
-            each for each in await workers.list_lost_leases(tx, worker_id, working_on) if each not in told
+            each for each in await workers.list_lost_leases(tx, worker_id, working_on) if each not in known
         ]
     return HeartbeatReply(is_alive=True, cancels=cancels, gone=lost)
 
@@ -135,7 +135,7 @@ async def claim(
 
 
 async def report(
-    database: Database, speaker: WorkerPrincipal, worker_id: WorkerId, told: Sequence[RemoteReport]
+    database: Database, speaker: WorkerPrincipal, worker_id: WorkerId, received: Sequence[RemoteReport]
 ) -> frozenset[RunId]:
     """Settle reports of leases that are this worker's.
 
@@ -146,11 +146,11 @@ async def report(
         mine = {each.run_id: each for each in await workers.list_leases(tx, worker_id)} if found else {}
         reports = [
             Report(each.run_id, held.job_id, each.fence, worker_id, each.outcome, each.output)
-            for each in told
+            for each in received
             if (held := mine.get(each.run_id)) is not None and held.fence == each.fence
         ]
         accepted = await settle_reports(tx, reports) if reports else frozenset()
-        late = [each for each in told if each.run_id not in accepted]
+        late = [each for each in received if each.run_id not in accepted]
         repeated = await leases.reported_before(
             tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
         )
@@ -176,8 +176,8 @@ async def write(
         own = [chunk for chunk in chunks if (chunk.run_id, chunk.fence) in mine]
         if own:
             await logs.append(tx, own)
-        if told := {key: said for key, said in (how_far or {}).items() if key in mine}:
-            await run_queue.set_progress(tx, told)
+        if own_progress := {key: value for key, value in (how_far or {}).items() if key in mine}:
+            await run_queue.set_progress(tx, own_progress)
     return len(own)
 
 
@@ -187,13 +187,13 @@ async def keep(
     given: NewArtifact,
     *,
     most_bytes: int,
-    room: int | None = None,
+    default_quota: int | None = None,
 ) -> None:
     """Store an artifact of a run of this worker."""
     async with database.tx(Role.ENGINE) as tx:
         if await _found(tx, speaker, given.worker_id) is None:
             raise gone()
-    await artifacts.keep(database, given, most_bytes=most_bytes, room=room)
+    await artifacts.keep(database, given, most_bytes=most_bytes, default_quota=default_quota)
 
 
 def gone() -> WorkerGone:
@@ -257,7 +257,7 @@ def _word(outcome: Outcome) -> str | None:
             return None
 
 
-async def _note_refusal(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId, told: RemoteReport) -> None:
-    log.warning("report.refused", extra={"run": str(told.run_id), "fence": told.fence})
-    after = {"worker": str(worker_id), "fence": told.fence, "outcome": _word(told.outcome)}
-    await append_audit(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)
+async def _note_refusal(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId, refused: RemoteReport) -> None:
+    log.warning("report.refused", extra={"run": str(refused.run_id), "fence": refused.fence})
+    after = {"worker": str(worker_id), "fence": refused.fence, "outcome": _word(refused.outcome)}
+    await append_audit(tx, "report.refused", ("run", refused.run_id), speaker.by, after=after)

@@ -96,8 +96,8 @@ async def register(
         await workers.register(tx, worker_id, row, tx.now + lease)
         await workers.forget_names_beyond(tx, speaker.workspace_id, MOST_NAMES)
         if hello.described:
-            told = {each.name: each for each in hello.described}
-            await job_types.describe(tx, speaker.workspace_id, list(told.values()))
+            described = {each.name: each for each in hello.described}
+            await job_types.describe(tx, speaker.workspace_id, list(described.values()))
             await job_types.forget_beyond(tx, speaker.workspace_id, MOST_TYPES)
     return RegisteredWorker(worker_id, lease, host_id)
 
@@ -106,31 +106,31 @@ async def _register_host(
     tx: Tx, speaker: WorkerPrincipal, hello: RemoteWorkerHello, lease: timedelta
 ) -> HostId:
     assert hello.host is not None
-    told = hello.host
-    registering = HostRegistration(told.name, speaker.principal_id, told.labels, hello.version)
+    host = hello.host
+    registering = HostRegistration(host.name, speaker.principal_id, host.labels, hello.version)
     found = await hosts.register(tx, speaker.workspace_id, registering, tx.now + lease)
     if found is None:
         raise Conflict(
-            f'There is a host "{told.name}" already, and it was registered with the key of another member.',
+            f'There is a host "{host.name}" already, and it was registered with the key of another member.',
             hint="Choose another name, use a key of the same member, or delete that host first.",
         )
     host_id, is_new = found
     has_new_servers = False
     if is_new:
-        await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
-    held = await hosts.find_held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
+        await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": host.name})
+    held = await hosts.find_held_by_others(tx, speaker.workspace_id, host.instances, speaker.principal_id)
     if held is not None:
         raise Conflict(
             f'The server "{held[0]}" is on the host "{held[1]}", which is online with the key of another member.',
             hint="Move it there by `foliot hosts move-server`, or stop that host first.",
         )
     # In one order: two hosts that take over from each other must not deadlock.
-    for name in sorted(set(told.instances)):
+    for name in sorted(set(host.instances)):
         put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
         if put is not None:
             instance_id, was = put
             action = "instance.registered" if was is None else "instance.moved"
-            after = {"name": name, "host": told.name}
+            after = {"name": name, "host": host.name}
             await append_audit(tx, action, ("instance", instance_id), speaker.by, after=after)
             has_new_servers |= was is None
     quotas = speaker.by.quotas

@@ -16,7 +16,7 @@ from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 from foliot.storage.workers.workers import ANY_QUEUE
 
-MOST_COUNTED = 10_000  # positions in a queue; a larger number helps nobody
+MOST_COUNTED = 10_000  # positions in a queue; a larger number is of no use
 MOST_NAMED = 20  # workers in one sentence
 
 

@@ -1,7 +1,7 @@
 """/runs/{id}/artifacts: list and download the files of a run.
 
-What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it. That
-nobody may guess its type is said for all answers, in `web/middleware.py`.
+Jobs write these files, so the server does not trust them: a browser saves each as a file and runs nothing in it.
+`web/middleware.py` forbids all browsers to guess a content type.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ async def download_artifact(
 ) -> Response:
     """Download one file."""
     stored = await artifacts.find(db, caller.scope, run_id, artifact_name)
-    told = stored.artifact
+    artifact = stored.artifact
     headers = {
-        "ETag": f'"{told.sha256.hex()}"',
+        "ETag": f'"{artifact.sha256.hex()}"',
         "Cache-Control": "private, no-cache",
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(told.name, safe='')}",
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(artifact.name, safe='')}",
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
     if if_none_match is not None and headers["ETag"] in if_none_match:
         return Response(status_code=304, headers=headers)
-    headers |= {"Content-Length": str(told.size), "Content-Type": told.media_type}
+    headers |= {"Content-Length": str(artifact.size), "Content-Type": artifact.media_type}
     return StreamingResponse(artifacts.content(db, caller.workspace_id, stored), headers=headers)

@@ -81,13 +81,13 @@ async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Bulk
         failed=done.tally.failed,
         remaining=done.remaining,
         next_after=done.tally.reached if done.remaining else None,
-        results=[_result(each) for each in done.told],
+        results=[_result(each) for each in done.listed],
     )
 
 
-def _result(told: bulk.JobOutcome) -> BulkResult:
-    if (error := told.error) is None:
-        return BulkResult(id=told.id, outcome=told.outcome.value)
+def _result(result: bulk.JobOutcome) -> BulkResult:
+    if (error := result.error) is None:
+        return BulkResult(id=result.id, outcome=result.outcome.value)
     return BulkResult(
-        id=told.id, outcome=told.outcome.value, code=error.code, message=error.message, hint=error.hint
+        id=result.id, outcome=result.outcome.value, code=error.code, message=error.message, hint=error.hint
     )

@@ -39,7 +39,7 @@ RevisionNote = Annotated[
     Query(min_length=1, max_length=1_000, description="The reason, stored with the revision."),
 ]
 Force = Annotated[bool, Query(description="Also if the job is managed by code, which may change it back.")]
-Given = Annotated[dict[str, Any], Body(description="The job as a GET answers with it.")]
+WholeJob = Annotated[dict[str, Any], Body(description="The job as a GET answers with it.")]
 Patch = Annotated[
     dict[str, Any],
     Body(
@@ -52,7 +52,7 @@ Patch = Annotated[
 @routes.put("/jobs/{job_id}", responses=REFUSALS, openapi_extra=WHOLE)
 async def replace_job(
     job_id: JobIdIn,
-    job: Given,
+    job: WholeJob,
     caller: Editor,
     reach: TheEgressPolicy,
     write: Writing,

@@ -77,7 +77,7 @@ async def cancel_run(
     write: Writing,
     asked: Annotated[CancelIn, Body()] = JUST_CANCEL,
 ) -> RunOut | RunDryRunOut:
-    """End the run. One that no worker holds ends at once. One that is running is asked to stop: it shows `cancel_requested_at`, and
+    """End the run. One that no worker holds ends at once. One that is running gets a request to stop: it shows `cancel_requested_at`, and
     after half a minute the server ends it. `force` does not wait: the run ends at once and its worker drops it, usually within a second.
     How far the work had come is then unknown: the job's next run may start before the work of this one has stopped, or run beside it
     where its worker hangs.

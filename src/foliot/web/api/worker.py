@@ -79,11 +79,11 @@ async def claim_work(
 
 @routes.post("/worker/log", responses=WITH_BODY)
 @max_body_size(LARGEST)
-async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
+async def write_log(log: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
     """Append log lines of running runs, numbered by the worker: a repeated line is stored once."""
-    chunks, how_far = [log_chunk_from(each) for each in told.chunks], progress_from(told.progress)
+    chunks, progress = [log_chunk_from(each) for each in log.chunks], progress_from(log.progress)
     return wire.LogTaken(
-        taken=await remote.write(db, speaker_from(caller), WorkerId(told.worker_id), chunks, how_far)
+        taken=await remote.write(db, speaker_from(caller), WorkerId(log.worker_id), chunks, progress)
     )
 
 
@@ -91,16 +91,16 @@ async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
 @max_body_size(wire.MOST_CONTENT + LARGEST)
 async def keep_artifact(artifact: wire.ArtifactIn, caller: Works, db: Db, request: Request) -> None:
     """Store a file of a running run. Refused if another worker holds the run."""
-    most, room = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
-    await remote.keep(db, speaker_from(caller), artifact_from(artifact), most_bytes=most, room=room)
+    most, quota = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
+    await remote.keep(db, speaker_from(caller), artifact_from(artifact), most_bytes=most, default_quota=quota)
 
 
 @routes.post("/worker/report", responses=WITH_BODY)
 @max_body_size(LARGEST)
-async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Announcer) -> wire.ReportOut:
+async def report_work(report: wire.ReportIn, caller: Works, db: Db, tell: Announcer) -> wire.ReportOut:
     """Report the results of attempts. A result without a valid lease is refused alone, with 409, and audited."""
-    ends = [report_from(place, each) for place, each in enumerate(told.reports)]
-    accepted = await remote.report(db, speaker_from(caller), WorkerId(told.worker_id), ends)
+    ends = [report_from(place, each) for place, each in enumerate(report.reports)]
+    accepted = await remote.report(db, speaker_from(caller), WorkerId(report.worker_id), ends)
     if accepted:
         tell(Hint.TIMERS)
         tell(Hint.READY)  # the end of a run may start another
@@ -109,7 +109,7 @@ async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Announce
             wire.ReportTaken(run_id=each.run_id, fence=each.fence, status=200, code=None)
             if each.run_id in accepted
             else wire.ReportTaken(run_id=each.run_id, fence=each.fence, status=409, code="lease_lost")
-            for each in told.reports
+            for each in report.reports
         ]
     )
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/api/v1"
+MOST_DIGITS = 9
 Params = Mapping[str, str | int | list[str] | None]
 
 
@@ -42,6 +43,29 @@ class ApiRefusal(Exception):
             for e in self.problem.get("errors", [])
         ]
         return errors or [str(self.problem.get("detail") or "The request was refused.")]
+
+
+def field_refusal(name: str, message: str) -> ApiRefusal:
+    """A refusal of the console's own, for a form field that cannot be sent to the API."""
+    return ApiRefusal(422, {"errors": [{"pointer": f"/{name}", "message": message, "hint": None}]})
+
+
+def read_json(name: str, raw: str) -> Any:
+    """The JSON value of a form field; raises ApiRefusal where it is none."""
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as error:
+        where = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise field_refusal(name, f"This is not JSON: {where}.") from None
+    except (ValueError, RecursionError):
+        raise field_refusal(name, "This JSON is nested too deeply or holds too long a number.") from None
+
+
+def read_number(name: str, raw: str) -> int:
+    """The whole number of a form field; raises ApiRefusal where it is none."""
+    if not (raw.isascii() and raw.isdecimal() and len(raw) <= MOST_DIGITS):
+        raise field_refusal(name, "This must be a whole number.")
+    return int(raw)
 
 
 class Api:

@@ -60,9 +60,14 @@ def api_of(request: Request) -> Api:
     return Api(request.app.state.api, request, key, request.cookies.get(WORKSPACE_COOKIE))
 
 
+def visitor_api(request: Request, key: str = "") -> Api:
+    """The API in the key's own workspace, whatever an earlier session chose."""
+    return Api(request.app.state.api, request, key, None)
+
+
 async def open_session(request: Request, response: Response, presented: str) -> None:
     """Make the session's key and set the cookie. Raises ApiRefusal where the presented key is not valid."""
-    api = Api(request.app.state.api, request, presented, request.cookies.get(WORKSPACE_COOKIE))
+    api = visitor_api(request, presented)
     me: dict[str, Any] = await api.get("/me")
     if me.get("role") is None:
         raise ApiRefusal(403, {"detail": "This key is for workers. Sign in with the key of a person."})
@@ -73,6 +78,8 @@ async def open_session(request: Request, response: Response, presented: str) -> 
         until = expires.isoformat()
     made = await api.call("POST", "/keys", {"name": "Console session", "expires_at": until})
     response.set_cookie(COOKIE, made["secret"], max_age=int(LASTS.total_seconds()), **_attributes(request))
+    if WORKSPACE_COOKIE in request.cookies:  # chosen in an earlier session, perhaps with another key
+        response.delete_cookie(WORKSPACE_COOKIE, path="/console")
 
 
 async def close_session(request: Request, response: Response) -> None:
@@ -97,11 +104,14 @@ def is_same_origin(request: Request) -> bool:
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    try:
+        return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    except ValueError:
+        return False
 
 
 def has_csrf_token(request: Request, given: str) -> bool:
-    return hmac.compare_digest(given, csrf_token(request))
+    return hmac.compare_digest(given.encode(), csrf_token(request).encode())
 
 
 def safe_next(target: str | None) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 from collections.abc import Awaitable, Callable
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -23,6 +25,7 @@ from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
 from foliot.web.console.session import (
     HOME,
+    WORKSPACE_COOKIE,
     NotSignedIn,
     SignInLinks,
     api_of,
@@ -30,6 +33,7 @@ from foliot.web.console.session import (
     has_csrf_token,
     is_same_origin,
     now_of,
+    visitor_api,
 )
 
 log = logging.getLogger(__name__)
@@ -56,6 +60,22 @@ NAVIGATION = (
     ("/console/audit", "Audit", "audit", "admin"),
     ("/console/settings", "Settings", "settings", "viewer"),
 )  # address, label, icon, least role
+NOTICES = {
+    "job-created": "The job was created.",
+    "job-saved": "The job was saved.",
+    "job-paused": "The job is paused.",
+    "job-resumed": "The job is active again.",
+    "job-disabled": "The job is disabled.",
+    "job-skips": "The next planned time will be skipped.",
+    "job-archived": "The job was archived. Find it with status:archived.",
+    "job-reverted": "The job was reverted.",
+    "run-created": "The run was created.",
+    "run-cancelled": "The run was cancelled, or asked to stop.",
+    "run-retried": "A new run was created from the earlier one.",
+    "freeze-created": "The freeze is in force.",
+    "freeze-lifted": "The freeze was lifted.",
+    "key-revoked": "The key was revoked.",
+}  # shown once after a form, by the name in the cookie
 RANKS = {"viewer": 0, "operator": 1, "editor": 2, "admin": 3}
 Context = dict[str, Any]
 PageFunction = Callable[["Visit"], Awaitable[Context | Response]]
@@ -72,7 +92,7 @@ class Visit:
             request.headers.get("accept-language", ""), request.cookies.get("foliot_language")
         )
         chosen = request.cookies.get("foliot_zone", "")
-        zone = None if chosen in ("", "job") else chosen
+        zone = chosen if text.is_zone(chosen) else None
         self.reader = text.Reader(now_of(request), text.translator(self.language), zone)
 
     @property
@@ -124,21 +144,17 @@ async def read_form(request: Request) -> dict[str, str]:
         body += chunk
         if len(body) > MOST_FORM_BYTES:
             raise ApiRefusal(413, {"detail": "This form is too large."})
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+    except ValueError:
+        raise ApiRefusal(400, {"detail": "This form has too many fields."}) from None
 
 
-def done(target: str, message: str, **values: str) -> Response:
-    """Redirect to `target` with one sentence to show there. The cookie holds the sentence's key and is read once."""
+def done(target: str, notice: str) -> Response:
+    """Redirect to `target` with one sentence of NOTICES to show there. The cookie holds its name and is read once."""
     response = RedirectResponse(target, status_code=303)
-    content = "|".join([message, *(f"{name}={value}" for name, value in values.items())])
-    response.set_cookie(
-        "foliot_flash",
-        content.encode("ascii", "replace").decode()[:400],
-        max_age=20,
-        path="/console",
-        samesite="lax",
-        httponly=True,
-    )
+    assert notice in NOTICES
+    response.set_cookie("foliot_flash", notice, max_age=20, path="/console", samesite="lax", httponly=True)
     return response
 
 
@@ -170,8 +186,7 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
     html = environment().get_template(template).render(
         **context,
         _=t,
-        path=request.url.path,
-        query=str(request.url.query),
+        address=address_of(request),
         language=visit.language,
         languages=text.LANGUAGES,
         navigation=NAVIGATION,
@@ -191,16 +206,16 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
     return response
 
 
+def address_of(request: Request) -> str:
+    """Path and query of the request. The Host header plays no part in it."""
+    path, query = quote(request.scope["path"]), request.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
 def _flash(request: Request, t: text.Translate) -> str | None:
-    raw = request.cookies.get("foliot_flash")
-    if not raw:
-        return None
-    message, *pairs = raw.strip('"').split("|")
-    values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    try:
-        return t(message, **values)
-    except (KeyError, IndexError, ValueError):
-        return None
+    """The sentence that the cookie names. Text from a cookie is never shown or formatted."""
+    sentence = NOTICES.get(request.cookies.get("foliot_flash", ""))
+    return t(sentence) if sentence else None
 
 
 @cache
@@ -213,6 +228,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ms": text.milliseconds, "number": text.number, "pretty": text.as_json}
+    made.filters["shell"] = shlex.quote
     return made
 
 
@@ -226,32 +242,78 @@ async def static_file(request: Request) -> Response:
 
 
 async def on_not_signed_in(request: Request, error: Exception) -> Response:
-    target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    wanted = "" if request.method != "GET" or target == HOME else f"?next={target}"
+    target = address_of(request)
+    wanted = "" if request.method != "GET" or target == HOME else f"?next={quote(target)}"
     return RedirectResponse(f"/console/sign-in{wanted}", status_code=303, headers=SECURITY_HEADERS)
 
 
 async def on_refusal(request: Request, error: Exception) -> Response:
-    """The API's own sentence, on a page. A session that has ended leads to the sign-in page."""
+    """Show the message of the API on a page. Redirect a session that has ended to the sign-in page."""
     assert isinstance(error, ApiRefusal)
     if error.status == HTTPStatus.UNAUTHORIZED:
         return await on_not_signed_in(request, error)
     try:
         visit = Visit(request, api_of(request))
-        shell = await shell_of(visit)
-    except (NotSignedIn, ApiRefusal):
+    except NotSignedIn:
         return await on_not_signed_in(request, error)
+    try:
+        shell = await shell_of(visit)
+    except ApiRefusal as refusal:
+        if refusal.status == HTTPStatus.UNAUTHORIZED:
+            return await on_not_signed_in(request, refusal)
+        if refusal.status in (403, 404) and WORKSPACE_COOKIE in request.cookies:
+            return forget_workspace()
+        return render_plain(visit, error)
     return render(visit, "error.html", {**shell, "active": "", "refusal": error}, error.status)
 
 
+def forget_workspace() -> Response:
+    """Lead to the key's own workspace: the chosen one is gone or closed to this key."""
+    response = RedirectResponse(HOME, status_code=303, headers=SECURITY_HEADERS)
+    response.delete_cookie(WORKSPACE_COOKIE, path="/console")
+    return response
+
+
+def render_plain(visit: Visit, refusal: ApiRefusal) -> HTMLResponse:
+    """The error without the shell, for times when the API answers nothing."""
+    return render(visit, "plain_error.html", {"refusal": refusal, "me": None}, refusal.status)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """An unknown address or a wrong method, as a page. A slash at the end is dropped, whatever host the request names."""
+    assert isinstance(error, HTTPException)
+    path = request.scope["path"]
+    if error.status_code == HTTPStatus.NOT_FOUND and request.method == "GET" and path.endswith("/"):
+        return RedirectResponse(path.rstrip("/"), status_code=307)
+    known = error.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+    sentence = "This address does not take that method." if known else "There is no such page."
+    response = await on_refusal(request, ApiRefusal(error.status_code, {"detail": sentence}))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def on_failure(request: Request, error: Exception) -> Response:
+    """A page for a fault of the console. The error is raised again behind it and reaches the log."""
+    detail = "Foliot failed at this; its log holds the reason under this request id."
+    problem = {"detail": detail, "request_id": request.scope.get("state", {}).get("request_id")}
+    return render_plain(Visit(request, visitor_api(request)), ApiRefusal(500, problem))
+
+
 def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | None = None) -> Starlette:
-    """`api` is the application that serves /api/v1 in this process; `database` is asked for its clock alone."""
+    """Build the console. `api` is the application that serves /api/v1 in this process; only the clock of `database` is used."""
     from foliot.web.console.pages import ROUTES  # noqa: PLC0415  # pages use this module
 
     routes = [Route("/static/{name}", static_file), *ROUTES]
     console = Starlette(
-        routes=routes, exception_handlers={NotSignedIn: on_not_signed_in, ApiRefusal: on_refusal}
+        routes=routes,
+        exception_handlers={
+            NotSignedIn: on_not_signed_in,
+            ApiRefusal: on_refusal,
+            HTTPException: on_http_error,
+            Exception: on_failure,
+        },
     )
+    console.router.redirect_slashes = False  # that redirect would repeat the Host header
     console.state.api = api
     console.state.database = database
     console.state.links = links or SignInLinks()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -132,12 +132,21 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)
 
 
-@cache
 def zone_named(name: str) -> ZoneInfo:
+    """The zone, or UTC where no zone has this name."""
+    return _zone(name) or ZoneInfo("UTC")
+
+
+def is_zone(name: str) -> bool:
+    return _zone(name) is not None
+
+
+@lru_cache(maxsize=1_000)  # names come from cookies
+def _zone(name: str) -> ZoneInfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return ZoneInfo("UTC")
+        return None
 
 
 def status_mark(status: str | None, word: str) -> Markup:

@@ -18,8 +18,8 @@ def job_types_out(seen: job_types.JobTypesOverview) -> list[JobTypeOut]:
     """Return the types by name. For types that this server has, its own description is used."""
     here = registry.describe_types()
     found = []
-    for name in sorted(here.keys() | seen.told.keys() | seen.workers.keys() | seen.off.keys()):
-        known, off = here.get(name) or seen.told.get(name), seen.off.get(name)
+    for name in sorted(here.keys() | seen.described.keys() | seen.workers.keys() | seen.off.keys()):
+        known, off = here.get(name) or seen.described.get(name), seen.off.get(name)
         places = (("server", name in here), ("workers", name in seen.workers))
         found.append(
             JobTypeOut(

@@ -23,9 +23,9 @@ from foliot.services.jobs.jobs import JobDraft
 from foliot.web.errors import field_problems
 from foliot.wire.shape import pointer
 
-MOST_TOLD = 20
-# Characters of a config, times parts of a schema: each may be compared with each, while everybody waits. What is more is left to the
-# worker; of what is less, but not little, only the first misfit is looked for, since all that there are would be gathered first.
+MOST_ERRORS = 20
+# Characters of a config times parts of a schema: the validator may compare each with each, and it blocks the event loop.
+# Above the first limit the worker validates. Above the second only the first error is sought: the validator collects all errors first.
 MOST_COMPARED, MOST_GATHERED = 20_000_000, 50_000
 _LINEAR = jsonschema_rs.RegexOptions(
     size_limit=1 << 20
@@ -39,8 +39,8 @@ def check_config(
     reach: EgressPolicy | None = None,
     workspace: str = "",
 ) -> list[Invalid]:
-    """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here;
-    `reach` is what jobs of this workspace may reach, where that is known here.
+    """Return all errors of the config, with pointers under /config. `schema` comes from a worker, for a type that this server
+    does not have; `reach` lists the addresses that jobs of this workspace may use, if this server knows them.
     """
     if (why := type_refusal(kind)) is not None:
         return [Invalid(why.message, pointer="/type", hint=why.hint)]
@@ -55,10 +55,12 @@ def check_config(
     try:
         known.config_shape.model_validate(dict(config), context=context)
     except ValidationError as error:
-        told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
+        errors = [
+            {**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)
+        ]
         return [
             Invalid(each["message"], pointer=each["pointer"], hint=each["hint"])
-            for each in field_problems(told)
+            for each in field_problems(errors)
         ]
     return []
 
@@ -80,7 +82,7 @@ def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Inval
     errors = validator.iter_errors(dict(config)) if compared <= MOST_GATHERED else _first(validator, config)
     found: list[Invalid] = []
     for error in errors:
-        if len(found) == MOST_TOLD:
+        if len(found) == MOST_ERRORS:
             break
         if not _is_secret(_at(config, error.instance_path)):
             place = pointer(("config", *error.instance_path))

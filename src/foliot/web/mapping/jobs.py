@@ -209,8 +209,10 @@ def _next_attempt(planned: NextAttempt) -> NextAttemptOut:
     return NextAttemptOut(number=planned.number, at=planned.at, why=planned.why)
 
 
-def _progress(told: Progress) -> ProgressOut:
-    return ProgressOut(done=told.done, total=told.total, share=told.share, note=told.note, at=told.at)
+def _progress(progress: Progress) -> ProgressOut:
+    return ProgressOut(
+        done=progress.done, total=progress.total, share=progress.share, note=progress.note, at=progress.at
+    )
 
 
 def attempt_out(record: AttemptRecord) -> AttemptOut:

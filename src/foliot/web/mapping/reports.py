@@ -45,22 +45,22 @@ AWAKE = frozenset({"pending", "active", "completed", "expired", "archived"})
 
 
 def explanation_out(answer: RunExplanation) -> ExplanationOut:
-    told, run = answer.told, None if answer.run is None else run_out(answer.run)
+    explanation, run = answer.explanation, None if answer.run is None else run_out(answer.run)
     nearest = None
     if answer.at is not None:
         nearest = NearestOut(
             before=_time(answer.schedule, answer.before), after=_time(answer.schedule, answer.after)
         )
     return ExplanationOut(
-        verdict=told.verdict.value,
-        sentence=told.sentence,
-        facts=list(told.facts),
-        what_next=[] if told.next_step is None else [told.next_step],
+        verdict=explanation.verdict.value,
+        sentence=explanation.sentence,
+        facts=list(explanation.facts),
+        what_next=[] if explanation.next_step is None else [explanation.next_step],
         job_id=answer.job_id,
         job_status=answer.status.value,
         at=answer.at,
         run=run,
-        place=None if told.place is None else _place(told.place, run),
+        place=None if explanation.place is None else _place(explanation.place, run),
         nearest=nearest,
         links=_links(answer, run),
     )

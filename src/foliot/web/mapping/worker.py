@@ -115,10 +115,10 @@ def speaker_from(caller: Caller) -> WorkerPrincipal:
 
 def registration_from(given: wire.RegisterIn) -> RemoteWorkerHello:
     host = given.host
-    told = None if host is None else HostIntroduction(host.name, host.labels, host.instances)
+    introduction = None if host is None else HostIntroduction(host.name, host.labels, host.instances)
     types = [JobTypeDescription(each.name, each.description, each.config_schema) for each in given.described]
     return RemoteWorkerHello(
-        given.name, given.types, given.capacity, given.version, given.queues, told, types
+        given.name, given.types, given.capacity, given.version, given.queues, introduction, types
     )
 
 
@@ -160,9 +160,10 @@ def log_chunk_from(given: wire.ChunkIn) -> LogChunk:
     return LogChunk(RunId(given.run_id), given.attempt, given.fence, given.first, lines)
 
 
-def progress_from(told: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Progress]:
+def progress_from(reported: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Progress]:
     return {
-        (RunId(each.run_id), each.fence): Progress(each.done, each.total, each.note, each.at) for each in told
+        (RunId(each.run_id), each.fence): Progress(each.done, each.total, each.note, each.at)
+        for each in reported
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -10,13 +11,14 @@ from starlette.routing import Route
 from foliot.web.console.site import Context, Visit, page
 from foliot.web.console.text import parse, zone_named
 
+MOST_HOURS = 24 * 31
 SPANS = (6, 12, 24, 72, 168)
 
 
 @page("agenda.html", "agenda")
 async def agenda(visit: Visit) -> Context:
     asked = visit.param("hours")
-    hours = int(asked) if asked.isdecimal() and 0 < int(asked) <= 24 * 31 else 24
+    hours = int(asked) if re.fullmatch(r"[1-9][0-9]{0,2}", asked) and int(asked) <= MOST_HOURS else 24
     begin = visit.reader.now
     found = await visit.api.get(
         "/agenda",

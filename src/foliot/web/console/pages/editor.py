@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from foliot.web.console.api import ApiRefusal
+from foliot.web.console.api import ApiRefusal, field_refusal, read_json, read_number
 from foliot.web.console.session import api_of
 from foliot.web.console.site import (
     SECURITY_HEADERS,
@@ -26,6 +26,8 @@ from foliot.web.console.site import (
 )
 
 KINDS = ("words", "cron", "interval", "once", "manual")
+SCHEDULE = ("kind", "when", "timezone")
+SIX_FIELDS = 6  # a cron expression that starts with seconds
 TIMES = 10
 EXAMPLES = (
     "every weekday at 9am",
@@ -47,6 +49,8 @@ BLANK: dict[str, str] = {
 async def new_job(visit: Visit) -> Context:
     fields = BLANK | {name: visit.param(name) for name in BLANK if visit.param(name)}
     if source := visit.param("copy"):
+        if "/" in source:  # another address of the API
+            raise ApiRefusal(404, {"detail": "There is no such job."})
         fields = fields_of(await visit.api.get(f"/jobs/{source}"))
         fields["name"] += " copy"
     return await form_context(visit, fields, None)
@@ -69,7 +73,7 @@ async def form_context(
     etag: str = "",
 ) -> Context:
     types, me, shown = await asyncio.gather(
-        visit.api.get("/job-types"), visit.api.get("/me"), preview_of(visit, fields)
+        visit.api.get("/job-types"), visit.api.get("/me"), preview_of(visit, fields, job)
     )
     fields = fields | {"timezone": fields["timezone"] or me["workspace"]["default_timezone"]}
     return {
@@ -79,11 +83,13 @@ async def form_context(
     }  # fmt: skip
 
 
-async def preview_of(visit: Visit, fields: dict[str, str]) -> Context:
+async def preview_of(visit: Visit, fields: dict[str, str], job: dict[str, Any] | None = None) -> Context:
     """The sentence and the next times of what the form says now, or why it cannot be read."""
     if fields["kind"] == "manual":
         return {"preview": None, "preview_problem": None, "zone_of_form": fields["timezone"] or "UTC"}
-    answer = await visit.api.answer("POST", "/preview", schedule_of(fields), params={"n": TIMES})
+    is_stored = job is not None and not _differ(fields, fields_of(job), SCHEDULE)
+    schedule = job["schedule"] if job and is_stored else schedule_of(fields)
+    answer = await visit.api.answer("POST", "/preview", schedule, params={"n": TIMES})
     if answer.is_success:
         return {
             "preview": answer.data,
@@ -99,7 +105,7 @@ async def preview_of(visit: Visit, fields: dict[str, str]) -> Context:
 
 
 async def preview_part(request: Request) -> Response:
-    """The right side of the editor alone, asked for while somebody types."""
+    """Render the right side of the editor alone. The page requests it while the user types."""
     visit = Visit(request, api_of(request))
     fields = BLANK | {name: visit.param(name) for name in ("kind", "when", "timezone")}
     shown = await preview_of(visit, fields)
@@ -119,12 +125,11 @@ async def save(visit: Visit) -> Response:
     job_id = visit.path.get("job_id")
     before = await visit.api.get(f"/jobs/{job_id}") if job_id else None
     try:
-        body = body_of(fields)
         if before is None:
-            job = await visit.api.call("POST", "/jobs", body)
-            return done(f"/console/jobs/{job['id']}", "The job was created.")
+            job = await visit.api.call("POST", "/jobs", body_of(fields))
+            return done(f"/console/jobs/{job['id']}", "job-created")
         headers = {"if-match": visit.field("etag")} if visit.field("etag") else {}
-        await visit.api.call("PATCH", f"/jobs/{job_id}", body, headers=headers)
+        await visit.api.call("PATCH", f"/jobs/{job_id}", changes_of(before, fields), headers=headers)
     except ApiRefusal as refusal:
         if refusal.status not in (400, 409, 412, 422):
             raise
@@ -133,7 +138,7 @@ async def save(visit: Visit) -> Response:
             shell_of(visit),
         )
         return render(visit, "editor.html", {**shell, "active": "jobs", **context}, refusal.status)
-    return done(f"/console/jobs/{job_id}", "The job was saved.")
+    return done(f"/console/jobs/{job_id}", "job-saved")
 
 
 def schedule_of(fields: dict[str, str]) -> dict[str, Any]:
@@ -142,7 +147,7 @@ def schedule_of(fields: dict[str, str]) -> dict[str, Any]:
     zone = {"timezone": fields["timezone"]} if fields["timezone"] else {}
     match fields["kind"]:
         case "cron":
-            return {"kind": "cron", "expr": when, **zone}
+            return {"kind": "cron", "expr": when, "seconds": len(when.split()) == SIX_FIELDS, **zone}
         case "interval":
             return {"kind": "interval", "every": when}
         case "once":
@@ -159,7 +164,7 @@ def body_of(fields: dict[str, str]) -> dict[str, Any]:
     if fields["type"] == "http" and fields["url"]:
         config |= {"url": fields["url"], "method": fields["method"] or "POST"}
     delays = [part.strip() for part in fields["retry_delays"].split(",") if part.strip()]
-    retry_max = int(fields["retry_max"]) if fields["retry_max"].isdecimal() else 0
+    retry_max = read_number("retry_max", fields["retry_max"] or "0")
     retry: dict[str, Any] = (
         {"max": retry_max, "strategy": "none"}
         if not retry_max
@@ -171,6 +176,42 @@ def body_of(fields: dict[str, str]) -> dict[str, Any]:
         "tags": [tag.strip() for tag in fields["tags"].split(",") if tag.strip()], "queue": fields["queue"] or "default",
         "timeout": fields["timeout"] or "10m", "overlap": fields["overlap"] or "skip", "misfire": fields["misfire"] or "latest", "retry": retry,
     }  # fmt: skip
+
+
+def changes_of(before: dict[str, Any], fields: dict[str, str]) -> dict[str, Any]:
+    """The patch for a stored job. It leaves out what the form left alone: a job holds more than the form shows."""
+    whole, shown = body_of(fields), fields_of(before)
+    schedule, retry = whole.pop("schedule"), whole.pop("retry")
+    changes = {name: value for name, value in whole.items() if value != before[name]}
+    for name in ("config", "payload"):
+        if name in changes:
+            changes[name] = merge_patch_between(before[name], changes[name])
+    if _differ(fields, shown, SCHEDULE):
+        changes["schedule"] = schedule
+    if _differ(fields, shown, ("retry_delays",)) or "none" in (
+        before["retry"]["strategy"],
+        retry["strategy"],
+    ):
+        changes["retry"] = retry
+    elif retry["max"] != before["retry"]["max"]:
+        changes["retry"] = {"max": retry["max"]}
+    return changes
+
+
+def merge_patch_between(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7396) that turns one object into the other: null removes a key."""
+    patch: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            patch |= {name: merge_patch_between(old, value)} if old != value else {}
+        elif name not in before or old != value:
+            patch[name] = value
+    return patch
+
+
+def _differ(fields: dict[str, str], shown: dict[str, str], names: tuple[str, ...]) -> bool:
+    return any(fields[name].strip() != shown[name] for name in names)
 
 
 def fields_of(job: dict[str, Any]) -> dict[str, str]:
@@ -195,19 +236,10 @@ def fields_of(job: dict[str, Any]) -> dict[str, str]:
 def _json_object(name: str, raw: str) -> dict[str, Any]:
     if not raw.strip():
         return {}
-    try:
-        value = json.loads(raw)
-    except json.JSONDecodeError as error:
-        raise _unreadable(
-            name, f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
+    value = read_json(name, raw)
     if not isinstance(value, dict):
-        raise _unreadable(name, "This must be a JSON object: {…}.")
+        raise field_refusal(name, "This must be a JSON object: {…}.")
     return value
-
-
-def _unreadable(name: str, message: str) -> ApiRefusal:
-    return ApiRefusal(422, {"errors": [{"pointer": f"/{name}", "message": message, "hint": None}]})
 
 
 ROUTES = [

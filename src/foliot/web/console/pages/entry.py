@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from http import HTTPStatus
+
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from foliot.web.console import text
-from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.api import ApiRefusal
 from foliot.web.console.session import (
     COOKIE,
     HOME,
@@ -18,6 +21,7 @@ from foliot.web.console.session import (
     is_same_origin,
     open_session,
     safe_next,
+    visitor_api,
 )
 from foliot.web.console.site import SECURITY_HEADERS, Visit, action, read_form, render
 
@@ -26,6 +30,8 @@ YEAR = 365 * 86_400
 
 async def sign_in(request: Request) -> Response:
     """The form; and the one-time link that `foliot serve` prints."""
+    if request.method == "HEAD":  # a link preview must not use up the link
+        return _form(request, None)
     if link := request.query_params.get("link"):
         key = request.app.state.links.redeem(link)
         if key is None:
@@ -47,12 +53,14 @@ async def _enter(request: Request, key: str, target: str) -> Response:
     try:
         await open_session(request, response, key)
     except ApiRefusal as refusal:
-        return _form(request, refusal.sentences[0], refusal.status)
+        is_wrong = refusal.status == HTTPStatus.UNAUTHORIZED
+        problem = "This key is not valid: unknown, revoked or expired." if is_wrong else refusal.sentences[0]
+        return _form(request, problem, refusal.status)
     return response
 
 
 def _form(request: Request, problem: str | None, status: int = 200) -> HTMLResponse:
-    visit = Visit(request, Api(request.app.state.api, request, "", None))
+    visit = Visit(request, visitor_api(request))
     target = safe_next(request.query_params.get("next"))
     return render(visit, "sign_in.html", {"problem": problem, "target": target, "me": None}, status)
 
@@ -66,13 +74,14 @@ async def sign_out(visit: Visit) -> Response:
 async def choose(visit: Visit) -> Response:
     """Remember the workspace, language or zone in a cookie."""
     response = RedirectResponse(safe_next(visit.field("next")), status_code=303)
+    workspace, language, zone = (visit.field(name) for name in ("workspace", "language", "zone"))
     choices = {
-        WORKSPACE_COOKIE: visit.field("workspace"),
-        "foliot_language": visit.field("language"),
-        "foliot_zone": visit.field("zone"),
+        WORKSPACE_COOKIE: (workspace, re.fullmatch(r"[a-z0-9-]{1,99}", workspace) is not None),
+        "foliot_language": (language, language in text.LANGUAGES),
+        "foliot_zone": (zone, zone == "job" or text.is_zone(zone)),
     }
-    for name, value in choices.items():
-        if value and value.isascii() and len(value) < 100:
+    for name, (value, is_known) in choices.items():
+        if is_known:
             response.set_cookie(
                 name, value, max_age=YEAR, path="/console", samesite="lax", httponly=name == WORKSPACE_COOKIE
             )

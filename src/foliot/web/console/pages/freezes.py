@@ -41,12 +41,12 @@ def body_of(wanted: dict[str, str]) -> dict[str, Any]:
 async def create(visit: Visit) -> Response:
     wanted = {name: visit.field(name) for name in ("reason", "end_at", "after", "running", "tags")}
     await visit.api.call("POST", "/freezes", body_of(wanted))
-    return done("/console/freezes", "The freeze is in force.")
+    return done("/console/freezes", "freeze-created")
 
 
 async def lift(visit: Visit) -> Response:
     await visit.api.call("POST", f"/freezes/{visit.path['freeze_id']}/lift", {})
-    return done("/console/freezes", "The freeze was lifted.")
+    return done("/console/freezes", "freeze-lifted")
 
 
 ROUTES = [

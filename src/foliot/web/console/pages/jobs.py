@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from foliot.web.console.api import ApiRefusal
+from foliot.web.console.api import ApiRefusal, read_json, read_number
 from foliot.web.console.site import Context, Visit, action, done, page
 
 PAGE = 50
@@ -112,29 +111,22 @@ def _simple(verb: str, message: str, body: dict[str, str] | None = None) -> Any:
 async def run_now(visit: Visit) -> Response:
     job_id = visit.path["job_id"]
     raw = visit.field("input")
-    try:
-        given = json.loads(raw) if raw else {}
-    except json.JSONDecodeError as error:
-        raise ApiRefusal(
-            422,
-            {"detail": f"The input is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."},
-        ) from None
-    run = await visit.api.call("POST", f"/jobs/{job_id}/run", {"input": given} if given else {})
-    return done(f"/console/runs/{run['id']}", "The run was created.")
+    body = {"input": read_json("input", raw)} if raw else {}
+    run = await visit.api.call("POST", f"/jobs/{job_id}/run", body)
+    return done(f"/console/runs/{run['id']}", "run-created")
 
 
 async def delete(visit: Visit) -> Response:
     job_id = visit.path["job_id"]
     await visit.api.call("DELETE", f"/jobs/{job_id}")
-    return done("/console/jobs", "The job was archived. Find it with status:archived.")
+    return done("/console/jobs", "job-archived")
 
 
 async def revert(visit: Visit) -> Response:
     job_id = visit.path["job_id"]
-    await visit.api.call(
-        "POST", f"/jobs/{job_id}/revert", {"revision": int(visit.field("revision", "0") or 0)}
-    )
-    return done(f"/console/jobs/{job_id}", "The job was reverted.")
+    revision = read_number("revision", visit.field("revision"))
+    await visit.api.call("POST", f"/jobs/{job_id}/revert", {"revision": revision})
+    return done(f"/console/jobs/{job_id}", "job-reverted")
 
 
 ROUTES = [
@@ -143,16 +135,14 @@ ROUTES = [
     Route("/jobs/{job_id}/run", action(run_now), methods=["POST"]),
     Route(
         "/jobs/{job_id}/pause",
-        _simple("pause", "The job is paused.", {"reason": "", "until": ""}),
+        _simple("pause", "job-paused", {"reason": "", "until": ""}),
         methods=["POST"],
     ),
-    Route("/jobs/{job_id}/resume", _simple("resume", "The job is active again.", {}), methods=["POST"]),
-    Route(
-        "/jobs/{job_id}/disable", _simple("disable", "The job is disabled.", {"reason": ""}), methods=["POST"]
-    ),
+    Route("/jobs/{job_id}/resume", _simple("resume", "job-resumed", {}), methods=["POST"]),
+    Route("/jobs/{job_id}/disable", _simple("disable", "job-disabled", {"reason": ""}), methods=["POST"]),
     Route(
         "/jobs/{job_id}/skip-next",
-        _simple("skip-next", "The next planned time will be skipped.", {"reason": ""}),
+        _simple("skip-next", "job-skips", {"reason": ""}),
         methods=["POST"],
     ),
     Route("/jobs/{job_id}/delete", action(delete), methods=["POST"]),

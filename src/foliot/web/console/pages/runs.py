@@ -104,12 +104,12 @@ async def cancel(visit: Visit) -> Response:
     await visit.api.call(
         "POST", f"/runs/{run_id}/cancel", {"reason": visit.field("reason")} if visit.field("reason") else {}
     )
-    return done(f"/console/runs/{run_id}", "The run was cancelled, or asked to stop.")
+    return done(f"/console/runs/{run_id}", "run-cancelled")
 
 
 async def retry(visit: Visit) -> Response:
     run = await visit.api.call("POST", f"/runs/{visit.path['run_id']}/retry", {})
-    return done(f"/console/runs/{run['id']}", "A new run was created from the earlier one.")
+    return done(f"/console/runs/{run['id']}", "run-retried")
 
 
 class Download:

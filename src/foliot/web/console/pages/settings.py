@@ -38,7 +38,7 @@ async def create_key(visit: Visit) -> Response:
 
 async def revoke_key(visit: Visit) -> Response:
     await visit.api.call("POST", f"/keys/{visit.path['key_id']}/revoke")
-    return done("/console/settings", "The key was revoked.")
+    return done("/console/settings", "key-revoked")
 
 
 ROUTES = [

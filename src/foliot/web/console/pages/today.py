@@ -42,6 +42,7 @@ async def today(visit: Visit) -> Context:
         "newest": newest["items"],
         "hours": _hours(visit, agenda["items"], now),
         "days": _days(visit, stats["days"]),
+        "first_url": f"http://127.0.0.1:{(visit.request.scope['server'] or ('', 8700))[1]}/healthz",
         "is_empty": not any(stats["jobs"].values()),
         "agenda_count": sum(item["count"] or 0 for item in agenda["items"]),
     }
