@@ -323,7 +323,7 @@ async def test_a_notice_shows_no_text_from_the_cookie(shared_api: ApiHarness, co
 
 
 async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
-    made = await api.make(name="nightly")
+    made = await api.create_job(name="nightly")
     session = await signed_in(api, "operator")
     answer = await post(api, f"/console/jobs/{made['id']}/pause", session, reason="x")
     session["Cookie"] += f"; foliot_flash={answer.cookies['foliot_flash']}"
@@ -352,7 +352,7 @@ async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
 async def test_a_form_with_odd_values_is_refused_with_a_sentence(
     api: ApiHarness, path: str, fields: dict[str, str]
 ) -> None:
-    made = await api.make(name="stays")
+    made = await api.create_job(name="stays")
     answer = await post(api, "/console/" + path.format(id=made["id"]), await signed_in(api), **fields)
     assert 400 <= answer.status_code < 500
     assert 'role="alert"' in answer.text
@@ -360,7 +360,7 @@ async def test_a_form_with_odd_values_is_refused_with_a_sentence(
 
 
 async def test_odd_addresses_are_refused_and_reach_no_other_route(api: ApiHarness) -> None:
-    made = await api.make(name="nightly")
+    made = await api.create_job(name="nightly")
     session = await signed_in(api)
     odd = (
         f"jobs/new?copy={made['id']}/next",
@@ -520,7 +520,7 @@ def _form_of(page: str) -> dict[str, str]:
 async def test_the_editor_keeps_what_its_form_does_not_show(
     api: ApiHarness, schedule: dict[str, object]
 ) -> None:
-    made = await api.make(
+    made = await api.create_job(
         name="nightly",
         schedule=schedule,
         config={"url": "https://example.test", "method": "GET", "headers": {"a": "1"}},
@@ -546,7 +546,7 @@ async def test_the_editor_keeps_what_its_form_does_not_show(
 
 
 async def test_the_editor_removes_what_a_person_deletes_from_json(api: ApiHarness) -> None:
-    made = await api.make(
+    made = await api.create_job(
         config={"url": "https://example.test", "headers": {"a": "1", "b": "2"}},
         payload={"k": 1, "l": {"m": 2}},
     )
@@ -573,7 +573,7 @@ async def test_a_colleague_is_offered_only_what_the_role_allows(api: ApiHarness)
 
 
 async def test_an_archived_job_offers_no_edit_and_no_run(api: ApiHarness) -> None:
-    made = await api.make(name="old")
+    made = await api.create_job(name="old")
     await api.request("DELETE", f"/jobs/{made['id']}")
     page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
     assert f"/console/jobs/{made['id']}/edit" not in page.text
