@@ -604,7 +604,7 @@ async def test_a_run_shows_its_log_and_hands_out_its_files_as_downloads(
     api: ApiHarness, clock: ManualClock
 ) -> None:
     """Lines, names and files come from a job and stay text: an HTML file is saved, never shown."""
-    await api.make(name="nightly")
+    await api.create_job(name="nightly")
     clock.advance(timedelta(minutes=10))
     await tick(api.database)
     worker = await api.register_worker(WorkerId(uuid4()))
