@@ -1,4 +1,4 @@
-"""Fixtures every room shares. A test that asks for a database gets one of its own, and may do anything to it."""
+"""Fixtures that all tests share. A test that uses a database has it for itself and may do anything to it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import psycopg
 import pytest
 from hypothesis import settings
 from psycopg import AsyncConnection
-from psycopg.sql import SQL, Identifier
 
+from foliot.domain.ids import WorkspaceId
+from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.testing.database import LOGIN, Databases, databases, pool_url
-from tests.database_pool import DatabasePool, PooledDatabase, cheap_secret
+from foliot.testing.database import Databases, databases, pool_url
+from tests.database_pool import DatabasePool, PooledDatabase, make_login_cheap
 from tests.examples import examples
 from tests.fork_server import end_server
 from tests.temporary import temporary_folder
@@ -29,7 +30,7 @@ settings.load_profile("foliot")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that nobody waits for them at the end."""
+    """Run the longest files first, so that none is left for the end."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
@@ -51,10 +52,10 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Databases]:
-    with databases() as found, psycopg.connect(found.admin_url, autocommit=True) as admin:
-        assert LOGIN.password is not None
-        cheap = SQL("ALTER ROLE {} PASSWORD {}").format(Identifier(LOGIN.name), cheap_secret(LOGIN.password))
-        admin.execute(cheap)
+    """A PostgreSQL with a migrated template, for all tests of this process."""
+    with databases() as found:
+        if "FOLIOT_TEST_DATABASE_URL" not in os.environ:  # on a server of others, the role may be in use
+            make_login_cheap(found.admin_url)
         yield found
 
 
@@ -107,8 +108,17 @@ async def database(login_url: str, clock: ManualClock) -> AsyncIterator[Database
 
 
 @pytest.fixture
+async def workspace(database: Database, owner: psycopg.Connection[Any]) -> WorkspaceId:
+    """The workspace that the first start creates."""
+    await first_start(database, tzdata_version="2026a")
+    found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
+    assert found is not None
+    return WorkspaceId(found[0])
+
+
+@pytest.fixture
 async def two_connections(owner_url: str) -> AsyncIterator[tuple[AsyncConnection[Any], AsyncConnection[Any]]]:
-    """Two connections that begin a transaction with their first statement: what a race needs."""
+    """Two connections for a race; each begins a transaction with its first statement."""
     async with (
         await AsyncConnection.connect(owner_url) as left,
         await AsyncConnection.connect(owner_url) as right,

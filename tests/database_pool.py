@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
-from foliot.testing.database import Databases
+from foliot.testing.database import LOGIN, Databases
 
 MOST_DEAD_ROWS = 5_000
 MOST_LOANS = 100
@@ -54,8 +54,15 @@ FINGERPRINT = (
 )
 
 
-def cheap_secret(password: str) -> str:
-    """The password as the server keeps it, hashed once instead of 4,096 times: each connection of each test computes it."""
+def make_login_cheap(admin_url: str) -> None:
+    """Store the login's password hashed once instead of 4,096 times: each connection of each test computes the hash."""
+    assert LOGIN.password is not None
+    statement = SQL("ALTER ROLE {} PASSWORD {}").format(Identifier(LOGIN.name), _secret(LOGIN.password))
+    with psycopg.connect(admin_url, autocommit=True) as admin:
+        admin.execute(statement)
+
+
+def _secret(password: str) -> str:
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), SALT, 1)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     salt, stored_text, server_text = (

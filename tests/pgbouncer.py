@@ -1,4 +1,4 @@
-"""A PgBouncer in transaction mode before a PostgreSQL: every transaction may land on another of its two sessions."""
+"""PgBouncer in transaction mode: each transaction may use either of its two server connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what another process or task does: look often, give up after a while."""
+"""Poll a condition that another process or task will meet."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from collections.abc import Callable
 
 async def wait_until(holds: Callable[[], object], within: float = 30.0) -> None:
     async with asyncio.timeout(within):
-        while not holds():  # noqa: ASYNC110  # nobody here can set an event
+        while not holds():  # noqa: ASYNC110  # no event to wait for
             await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""What the workers of the engines do in these tests: leave a mark that they have begun, wait for a gate, fail where they are told to."""
+"""Function of the queue engines' workers: log the start, wait for a gate, fail on request."""
 
 from __future__ import annotations
 

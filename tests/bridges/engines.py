@@ -1,4 +1,4 @@
-"""The engines as these tests meet them: a Valkey of their own, and a real worker process of each."""
+"""The queue engines: a Valkey server, and a real worker process of each engine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STOPS_WITHIN = 10  # seconds
 
 @dataclass(frozen=True)
 class QueueEngine:
-    """A type of job, and how a worker of its engine is started."""
+    """A job type and the command that starts a worker of its engine."""
 
     type: str
     config: Mapping[str, Any]
     command: tuple[str, ...]
 
-    def means(self, url: str) -> QueueEngineUrls:
+    def urls(self, url: str) -> QueueEngineUrls:
         return QueueEngineUrls(redis_url=url, celery_broker_url=celery_broker(url), celery_result_url=url)
 
     @contextmanager
@@ -79,6 +79,6 @@ def free_port() -> int:
 
 
 def valkey(folder: Path, port: int) -> ValkeyServer:
-    """What was written survives its restart."""
+    """A server that keeps its data over a restart."""
     folder.mkdir(exist_ok=True)
     return ValkeyServer(port=port, data_dir=folder, persist=True, appendonly="yes", appendfsync="always")

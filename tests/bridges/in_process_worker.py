@@ -1,4 +1,4 @@
-"""A worker with its loops, inside the test's own process."""
+"""A worker with its loops in the process of the test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InProcessWorker:
         lease: timedelta,
         bridge_policy: BridgePolicy,
     ) -> None:
-        self.link = LocalLink(database, "station", lease)
+        self.link = LocalLink(database, "in-process", lease)
         deps = HandlerDeps(
             database, queue_engines=engines, egress_policy=EgressPolicy(bridge_policy=bridge_policy)
         )
@@ -60,7 +60,7 @@ class InProcessWorker:
 
 
 @asynccontextmanager
-async def station(
+async def run_in_process_worker(
     database: Database,
     kind: str,
     engines: QueueEngineUrls,

@@ -1,4 +1,4 @@
-"""A bridge that is killed between its push and the note that confirms it: `python -m tests.bridges.killed_bridge DATABASE BROKER TYPE`."""
+"""A bridge that dies between its push and the confirming note: `python -m tests.bridges.killed_bridge DATABASE BROKER TYPE`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foliot.handlers.bridge.redis_notes import HandoverNotes
 from foliot.handlers.dependencies import QueueEngineUrls
 from foliot.storage.tx import Database
 from tests.bridges.engines import celery_broker
-from tests.bridges.in_process_worker import station
+from tests.bridges.in_process_worker import run_in_process_worker
 
 
 async def die(self: HandoverNotes, handovers: Any) -> None:
@@ -24,7 +24,9 @@ async def main(database_url: str, broker: str, kind: str) -> None:
     HandoverNotes.confirm = die  # type: ignore[method-assign]
     async with (
         Database(database_url) as database,
-        station(database, kind, QueueEngineUrls(broker, celery_broker(broker), broker), timedelta(seconds=1)),
+        run_in_process_worker(
+            database, kind, QueueEngineUrls(broker, celery_broker(broker), broker), timedelta(seconds=1)
+        ),
     ):
         await asyncio.Event().wait()
 

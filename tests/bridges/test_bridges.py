@@ -33,7 +33,7 @@ from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST
 from foliot.worker import worker
 from tests.bridges.engines import KINDS, ROOT, RQ, QueueEngine, free_port, valkey
-from tests.bridges.in_process_worker import station
+from tests.bridges.in_process_worker import run_in_process_worker
 from tests.polling import wait_until
 
 pytestmark = pytest.mark.anyio
@@ -154,7 +154,7 @@ async def _bench(live: Database, kind: QueueEngine, tmp_path: Path, owner: psyco
 async def test_a_result_comes_back_and_the_run_shows_what_the_engine_called_it(
     bench: Bench, broker: str
 ) -> None:
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
         run_id = await bench.start(value=[1, {"two": None}])
         run = await bench.ended(run_id)
     assert (run.status, run.output) == (RunStatus.SUCCEEDED, {"value": [1, {"two": None}]})
@@ -170,16 +170,16 @@ async def test_what_the_operator_does_not_allow_is_not_handed_over_and_is_not_tr
         (BridgePolicy(("jobs-{workspace}",), ("shop.*",)), "FOLIOT_BRIDGE_TASKS"),
         (BridgePolicy(("jobs-{workspace}.*",), EVERYTHING), "FOLIOT_BRIDGE_QUEUES"),
     ):
-        async with station(
-            bench.database, bench.kind.type, bench.kind.means(broker), bridge_policy=bridge_policy
+        async with run_in_process_worker(
+            bench.database, bench.kind.type, bench.kind.urls(broker), bridge_policy=bridge_policy
         ):
             run = await bench.ended(await bench.start())
         assert run.error is not None
         assert (run.status, run.error.code, run.attempt_count) == (RunStatus.FAILED, "handover_refused", 1)
         assert named in run.error.message
     bridge_policy = BridgePolicy(("jobs-{workspace}",), ("tests.bridges.**", "engine_functions.*", "work"))
-    async with station(
-        bench.database, bench.kind.type, bench.kind.means(broker), bridge_policy=bridge_policy
+    async with run_in_process_worker(
+        bench.database, bench.kind.type, bench.kind.urls(broker), bridge_policy=bridge_policy
     ):
         assert (await bench.ended(await bench.start())).status is RunStatus.SUCCEEDED
     assert bench.begun() == 1
@@ -190,7 +190,7 @@ async def test_a_failure_comes_back_in_the_engines_words_and_is_retried_by_folio
 ) -> None:
     flag = bench.folder / "fails-once"
     flag.touch()
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
         run_id = await bench.start(fail=str(flag), value=2)
         run = await bench.ended(run_id)
     assert (run.status, run.output) == (RunStatus.SUCCEEDED, {"value": 2})
@@ -211,7 +211,7 @@ async def test_a_bridge_killed_between_push_and_note_is_followed_by_one_that_fin
     )
     assert await asyncio.wait_for(killed.wait(), 30) == -signal.SIGKILL
     await _swept(bench)
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
         assert await bench.handed_over() == f"foliot-{run_id}-1"
         bench.gate.touch()
         run = await bench.ended(run_id)
@@ -223,13 +223,13 @@ async def test_a_bridge_killed_between_push_and_note_is_followed_by_one_that_fin
 async def test_a_bridge_that_leaves_hands_back_its_runs_and_the_next_one_waits_for_them(
     bench: Bench, broker: str
 ) -> None:
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
         run_id = await bench.start(gate=str(bench.gate), value=4)
         await bench.handed_over()
         await wait_until(lambda: bench.begun() == 1)
     assert (await bench.run(run_id)).status is RunStatus.READY
     bench.gate.touch()
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
         run = await bench.ended(run_id)
     assert (run.status, run.output) == (RunStatus.SUCCEEDED, {"value": 4})
     assert bench.begun() == 1
@@ -238,7 +238,7 @@ async def test_a_bridge_that_leaves_hands_back_its_runs_and_the_next_one_waits_f
 async def test_a_cancelled_run_is_revoked_and_what_waits_in_the_queue_is_not_begun(
     bench: Bench, broker: str
 ) -> None:
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)) as here:
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)) as here:
         busy = [
             await bench.start(gate=str(bench.gate)) for _ in range(2)
         ]  # all that their worker does at once
@@ -263,7 +263,7 @@ async def test_a_cancelled_run_is_revoked_and_what_waits_in_the_queue_is_not_beg
 async def test_a_run_that_outlives_its_timeout_is_stopped_in_the_engine_and_the_retry_begins_anew(
     bench: Bench, broker: str
 ) -> None:
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
         run_id = await bench.start(gate=str(bench.gate), value=7, ends=2 * SECOND)
         await bench.attempted(1)
         await wait_until(lambda: bench.begun() == 2)
@@ -281,7 +281,7 @@ async def test_a_broker_that_is_away_fails_pushes_with_since_when_and_loses_noth
     server = valkey(tmp_path / "valkey", free_port())
     url = f"redis://127.0.0.1:{server._desired_port}"
     try:
-        async with station(live, engine.type, engine.means(url)):
+        async with run_in_process_worker(live, engine.type, engine.urls(url)):
             run_id = await bench.start(retry=Retry(max=20, strategy=Backoff.FIXED, base=SECOND), value=8)
             await bench.attempted(1)
             server.start()
@@ -308,7 +308,7 @@ async def test_a_deadline_met_while_the_broker_is_away_says_so_and_the_retry_tak
     server.start()
     url = server.connection_url
     try:
-        async with station(live, "rq", RQ.means(url)):
+        async with run_in_process_worker(live, "rq", RQ.urls(url)):
             run_id = await bench.start(
                 ends=4 * SECOND, retry=Retry(max=20, strategy=Backoff.FIXED, base=SECOND), value=9
             )

@@ -146,7 +146,7 @@ def upset(town: Town, seconds: float) -> dict[str | None, int]:
 def jobs(installation: Installation) -> Iterator[dict[str, Any]]:
     common = {
         "overlap": "concurrent",
-        "payload": installation.given,
+        "payload": installation.payload,
         "retry": {"max": 50, "strategy": "fixed", "base": "1s", "past_next": True},
     }
     calls = [*["quickly"] * 10, *["gated"] * 5]
@@ -154,7 +154,7 @@ def jobs(installation: Installation) -> Iterator[dict[str, Any]]:
         work = {"type": "python", "config": {"call": f"job_functions:{call}"}}
         yield {"name": f"{call} {number}", "schedule": {"kind": "interval", "every": "1s"}, **common, **work}
     for number in range(5):
-        argv = ["sh", "-c", WITNESS.format(**installation.given) + "; setsid sleep 30 & sleep 0.2"]
+        argv = ["sh", "-c", WITNESS.format(**installation.payload) + "; setsid sleep 30 & sleep 0.2"]
         work = {"type": "command", "config": {"argv": argv}}
         yield {"name": f"command {number}", "schedule": {"kind": "interval", "every": "1s"}, **common, **work}
 

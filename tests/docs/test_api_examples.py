@@ -55,7 +55,7 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if "job_id" in wanted or "run_id" in wanted or name == "act_on_many":
         tags = ["billing"] if name == "act_on_many" else []
-        found["job_id"] = (await api.make(name=name, tags=tags))["id"]
+        found["job_id"] = (await api.create_job(name=name, tags=tags))["id"]
     if name == "revert_job":
         await ask(api, "PATCH", f"/jobs/{found['job_id']}", json={"priority": 1})
     if name == "resume_job":

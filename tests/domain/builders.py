@@ -1,4 +1,4 @@
-"""Short ways to say what a decision is given."""
+"""Short functions that build the arguments of decisions."""
 
 from __future__ import annotations
 

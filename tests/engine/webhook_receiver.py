@@ -1,4 +1,4 @@
-"""A receiver of webhooks on a real socket, and rooms that send to it."""
+"""A receiver of webhooks on a socket, and rooms that send to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two nodes with a pool each, one clock for both, and a workspace to meet in."""
+"""Two nodes that share a database, a clock and a workspace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from psycopg import AsyncConnection
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.race.race_nodes import RaceNodes
@@ -31,19 +30,17 @@ async def nodes(
 
 
 @pytest.fixture
-async def workspace(database: Database, owner: psycopg.Connection[Any]) -> WorkspaceId:
-    await first_start(database, tzdata_version="2026a")
-    found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
-    assert found is not None
+async def workspace(workspace: WorkspaceId, owner: psycopg.Connection[Any]) -> WorkspaceId:
+    """A workspace with a worker that may claim anything."""
     insert_immortal_worker(owner, WORKER)
-    return WorkspaceId(found[0])
+    return workspace
 
 
 @pytest.fixture
 async def driver(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> AsyncIterator[ServiceDriver]:
-    """Whatever met in a test, afterwards the ledger must balance."""
+    """Check after each test that the ledger balances."""
     opened = ServiceDriver(database, clock, workspace, owner)
     yield opened
     opened.balance()

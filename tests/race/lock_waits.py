@@ -1,4 +1,4 @@
-"""Whether somebody waits for a lock of ours: PostgreSQL is asked until it says so. Servers are shared, so only this database counts."""
+"""Wait until PostgreSQL reports that a transaction of this database waits for a lock."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BLOCKED = (
 )
 
 
-async def until_blocked(
+async def wait_until_blocked(
     watcher: AsyncConnection[Any], count: int = 1, other: asyncio.Task[Any] | None = None
 ) -> None:
     async with asyncio.timeout(30):
         while True:
             found = await (await watcher.execute(BLOCKED)).fetchone()
-            await watcher.rollback()  # the next look must be a new one
+            await watcher.rollback()  # statistics are read once per transaction
             if found is not None and found[0] >= count:
                 return
-            assert other is None or not other.done(), "it was to wait for a lock, and did not"
+            assert other is None or not other.done(), "it did not wait for a lock"
             await asyncio.sleep(0.01)

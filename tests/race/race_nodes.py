@@ -1,10 +1,10 @@
-"""Two hands on one database. One verb is stopped in the middle of its transaction, its locks held; what does the other do?
+"""Two nodes on one database: one verb is paused in the middle of its transaction, and another waits for its locks.
 
-    async with hands.midway(tick(hands.left), at="runs") as first:       # it holds the timer and is about to write the run
-        second = await hands.behind(pause(hands.right, …))               # it waits for the timer, and we have seen it wait
-    await first, await second                                            # let go: first commits, second goes on
+    async with hands.midway(tick(hands.left), at="runs") as first:       # it has locked the timer and is about to insert the run
+        second = await hands.behind(pause(hands.right, …))               # it waits for the timer
+    await first, await second                                            # the first commits, the second continues
 
-Nothing here sleeps for luck: a verb is waited for until PostgreSQL itself says that it waits for a lock.
+No test sleeps for a fixed time: PostgreSQL reports when a verb waits for a lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from psycopg import AsyncConnection
 from psycopg.sql import SQL, Identifier
 
 from foliot.storage.tx import Database
-from tests.race.lock_waits import until_blocked
+from tests.race.lock_waits import wait_until_blocked
 
 T = TypeVar("T")
 
@@ -28,20 +28,20 @@ T = TypeVar("T")
 class RaceNodes:
     left: Database
     right: Database
-    lock_holder: AsyncConnection[Any]  # holds what the first verb must wait for
+    lock_holder: AsyncConnection[Any]  # holds the lock that the first verb waits for
     watcher: AsyncConnection[Any]
     waiting: int = 0
 
     @asynccontextmanager
     async def paused_at_table(self, verb: Coroutine[Any, Any, T], at: str) -> AsyncIterator[asyncio.Task[T]]:
-        """Stop `verb` where it first writes to the table `at`, until the block ends. `audit` is the last that people's verbs write."""
+        """Pause `verb` where it first writes to the table `at`, until the block ends. Verbs of users write `audit` last."""
         await self.lock_holder.execute(SQL("LOCK TABLE foliot.{} IN SHARE MODE").format(Identifier(at)))
         async with self._held(verb) as task:
             yield task
 
     @asynccontextmanager
     async def paused_in_claim(self, verb: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-        """Stop a claim where it has its rows of `ready` and is about to write their leases, until the block ends."""
+        """Pause a claim that has locked its rows of `ready` and is about to insert leases, until the block ends."""
         await self.lock_holder.execute(
             "INSERT INTO foliot.leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority,"
             " available_at, planned_for, exclusive, timeout, trigger, attempts, retries, losses, started_at)"
@@ -53,18 +53,19 @@ class RaceNodes:
 
     @asynccontextmanager
     async def paused_in_report(self, verb: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-        """Stop a report where it has its timers and is about to write the ends of its runs, until the block ends. That of a plain success
-        is one statement, which asks for its tables before it locks a row of any.
+        """Pause a report that has locked its timers and is about to settle its runs, until the block ends.
+
+        The report of a simple success is one statement, which locks its tables before any row.
         """
         await self.lock_holder.execute("SELECT FROM foliot.runs FOR UPDATE")
         async with self._held(verb) as task:
             yield task
 
     async def start_blocked(self, verb: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start `verb`, and come back when it waits behind the one that is held."""
+        """Start `verb` and return when it waits for a lock."""
         task = asyncio.create_task(verb)
         self.waiting += 1
-        await until_blocked(self.watcher, self.waiting)
+        await wait_until_blocked(self.watcher, self.waiting)
         return task
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from foliot.services.identity import installation
 from foliot.storage.tx import Database
-from tests.race.lock_waits import until_blocked
+from tests.race.lock_waits import wait_until_blocked
 
 
 async def test_of_many_first_starts_one_makes_the_key(login_url: str, owner: psycopg.Connection[Any]) -> None:
@@ -30,7 +30,7 @@ async def test_a_first_start_waits_for_the_one_before_it(
     inside, watcher = two_connections
     await inside.execute("SELECT FROM foliot.installation FOR UPDATE")
     late = asyncio.create_task(installation.first_start(database, tzdata_version="2026.6"))
-    await until_blocked(watcher)
+    await wait_until_blocked(watcher)
     await inside.execute(
         "INSERT INTO foliot.principals (id, kind, name, role, created_at)"
         " VALUES (gen_random_uuid(), 'system', 'admin', 'admin', clock_timestamp())"

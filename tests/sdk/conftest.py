@@ -1,4 +1,4 @@
-"""The API on a real database and a real socket, and a server that answers as it is told."""
+"""The API on a real database and a socket, and a server that sends scripted answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ReceivedRequest:
 
 @dataclass
 class ScriptedServer:
-    """Answers with what it is told, one after the other, and the last one for ever; None hangs up without a word."""
+    """Sends the answers in order and repeats the last one; None closes the connection."""
 
     url: str
     answers: list[tuple[int, dict[str, str], Any] | None] = field(default_factory=list)
@@ -69,10 +69,10 @@ def scripted_server() -> Iterator[ScriptedServer]:
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            told.got.append(
+            script.got.append(
                 ReceivedRequest(self.command, self.path, dict(self.headers), json.loads(raw) if raw else None)
             )
-            now = told.answers.pop(0) if len(told.answers) > 1 else told.answers[0]
+            now = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
             if now is None:
                 self.close_connection = True
                 return
@@ -90,9 +90,9 @@ def scripted_server() -> Iterator[ScriptedServer]:
             """Quiet."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        told = ScriptedServer(f"http://127.0.0.1:{server.server_address[1]}")
+        script = ScriptedServer(f"http://127.0.0.1:{server.server_address[1]}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        yield told
+        yield script
         server.shutdown()
         thread.join()

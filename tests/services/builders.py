@@ -1,4 +1,4 @@
-"""What tests of services are given: definitions in a line, a worker, a day that goes by."""
+"""Short functions for tests of services: definitions, workers, ticks, claims and reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def create_job(database: Database, workspace: WorkspaceId, schedule: Sched
 
 
 async def advance_and_tick(database: Database, clock: ManualClock, by: timedelta) -> None:
-    """Time passes, and the scheduler looks."""
+    """Advance the clock and tick until no timer is due."""
     clock.advance(by)
     while (await tick(database)).looked_at:
         pass
@@ -59,7 +59,7 @@ async def report_runs(
 
 
 def insert_immortal_worker(owner: Owner, worker: WorkerId) -> None:
-    """A worker that lives for ever and, by the books, serves nothing: what it claims is the test's affair."""
+    """Insert a worker that never expires and has no queues: tests claim for it directly."""
     owner.execute(
         "INSERT INTO foliot.workers (id, name, queues, types, capacity, started_at, alive_until)"
         " VALUES (%s, 'test', '{}', '{}', 100, now(), 'infinity') ON CONFLICT DO NOTHING",

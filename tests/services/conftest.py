@@ -1,4 +1,4 @@
-"""A workspace to do things in."""
+"""A workspace with a worker, and two drivers for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.builders import WORKER, insert_immortal_worker
@@ -17,12 +16,10 @@ from tests.services.workspace_harness import WorkspaceHarness
 
 
 @pytest.fixture
-async def workspace(database: Database, owner: psycopg.Connection[Any]) -> WorkspaceId:
-    await first_start(database, tzdata_version="2026a")
-    found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
-    assert found is not None
+async def workspace(workspace: WorkspaceId, owner: psycopg.Connection[Any]) -> WorkspaceId:
+    """A workspace with a worker that may claim anything."""
     insert_immortal_worker(owner, WORKER)
-    return WorkspaceId(found[0])
+    return workspace
 
 
 @pytest.fixture

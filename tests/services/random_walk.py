@@ -1,4 +1,4 @@
-"""A cast of jobs under freezes, caps, gates, windows, deadlines and retries, and everything that can be done to them, by chance."""
+"""Random actions on jobs with freezes, caps, gates, windows, deadlines and retries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SELECT key, cap, in_use FROM foliot.limits
 
 
 class RandomWalk:
-    """A cast of jobs that meet each other in every way, and the things that can be done to them."""
+    """Jobs that depend on and overlap each other, and random actions on them."""
 
     def __init__(self, harness: WorkspaceHarness, seed: int) -> None:
         self.harness = harness
@@ -64,7 +64,7 @@ class RandomWalk:
             self.claim, self.claim, self.claim, self.report, self.report, self.report, self.run_manually, self.freeze, self.lift,
             self.cap, self.uncap, self.sweep, self.sweep,
         )  # fmt: skip
-        self.seen: set[str] = set()  # what runs have waited for
+        self.seen: set[str] = set()  # reasons for which runs have waited
 
     async def create_jobs(self) -> None:
         job = self.harness.job
@@ -100,12 +100,12 @@ class RandomWalk:
         self.jobs.append(await job("chained", chained, tags=("a",), **plain))
 
     async def step(self) -> None:
-        """One thing, then a tick."""
+        """Do one random action, then tick."""
         await self.chance.choice((*self.acts, self.pass_time, self.pass_time, self.pass_time))()
         await self.harness.tick()
 
     async def step_together(self) -> None:
-        """Many things and two ticks at the same moment. A freeze that is lifted twice is refused once."""
+        """Do five random actions and two ticks concurrently. A freeze that two of them lift is refused once."""
         acts = [self.chance.choice(self.acts)() for _ in range(5)]
         answers = await asyncio.gather(
             *acts, self.harness.tick(), self.harness.tick(), return_exceptions=True

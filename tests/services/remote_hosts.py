@@ -1,4 +1,4 @@
-"""Hosts for tests of services: they register, claim and report as one that speaks HTTP does."""
+"""Hosts for tests of services: they register, claim and report like hosts over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workshop for tests of verbs: one workspace, a clock, a worker, and the tables to look at afterwards."""
+"""Driver for tests of service verbs: a workspace, a clock, a worker, and reads of the tables."""
 
 from __future__ import annotations
 

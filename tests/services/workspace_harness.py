@@ -1,4 +1,4 @@
-"""A workspace, a worker and short ways to do what users and workers do, for tests of services."""
+"""A workspace and a worker with short methods for the actions of users and workers."""
 
 from __future__ import annotations
 

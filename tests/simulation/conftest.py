@@ -1,4 +1,4 @@
-"""A small world that has lived for two days, for tests that look at it and for tests that break it."""
+"""A finished simulation of two days, for tests that read its history and tests that corrupt it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that end with the story."""
+"""Servers, databases and hosts as real processes, which end with the test."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def _starting(kind: type[ServerProcess], data_dir: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def installation(tmp_path: Path, postgres_template: Path) -> Iterator[Installation]:
+    """A PostgreSQL of its own, which the servers of a test share."""
     shutil.copy(Path(__file__).with_name("job_functions.py"), tmp_path)
     shutil.copytree(postgres_template, tmp_path / "theirs")
     config = EmbeddedConfig(tmp_path / "theirs")
@@ -87,6 +88,7 @@ def installation(tmp_path: Path, postgres_template: Path) -> Iterator[Installati
 
 @pytest.fixture
 def fleet(tmp_path: Path, data_dir: Path, start_server: Any) -> Iterator[Fleet]:
+    """A server and its hosts, all in one folder."""
     folder = tmp_path / "machine"
     folder.mkdir()
     shutil.copy(Path(__file__).with_name("job_functions.py"), folder)

@@ -1,4 +1,4 @@
-"""What functions of job_functions.py write down of each execution, and the gate that some of them wait at."""
+"""The file to which job_functions.py writes each execution, and the gate at which some functions wait."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class ExecutionLog:
     folder: Path
 
     @property
-    def given(self) -> dict[str, str]:
-        """The payload by which they know where to write and where to wait."""
+    def payload(self) -> dict[str, str]:
+        """Payload of the jobs: where to write and where to wait."""
         return {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
 
     def executions(self, what: str) -> list[tuple[str, int, int]]:
-        """(run, attempt, fence) of each execution that came this far."""
+        """Return (run, attempt, fence) of each execution that logged `what`."""
         sink = self.folder / "sink"
         lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
         return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]

@@ -1,4 +1,4 @@
-"""An org with a server and hosts of its own: real processes, and a witness of what they do."""
+"""A server and its hosts as real processes, and the log of what they execute."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAST = {"FOLIOT_WORKER_LEASE": "3", "FOLIOT_LOG_FORMAT": "json"}
 
 
 class HostProcess(LoggedProcess):
-    """A `foliot host` in a folder of its own."""
+    """A `foliot host` in its own folder."""
 
     def __init__(
         self, folder: Path, url: str, key: str, *flags: str, environ: Mapping[str, str] | None = None
@@ -33,7 +33,7 @@ class HostProcess(LoggedProcess):
 
 @dataclass
 class Fleet(ExecutionLog):
-    """An org with a server, a machine's folder, and the witness."""
+    """A server, the folder of its hosts, and the log of executions."""
 
     start_server: Any
     data_dir: Path
@@ -42,7 +42,7 @@ class Fleet(ExecutionLog):
     key: str = ""
 
     def open(self, **environ: str) -> Any:
-        """A server at an address that stays the same when it is started again."""
+        """Start the server; a second start has the same address."""
         if not self.url:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -59,15 +59,15 @@ class Fleet(ExecutionLog):
     def client(self, workspace: str | None = None) -> Client:
         return Client(self.url, self.client_key, workspace)
 
-    def pair(self, name: str = "h1", *instances: str) -> HostProcess:
-        """The host starts and is there."""
+    def start_host(self, name: str = "h1", *instances: str) -> HostProcess:
+        """Start a host and wait until it is registered."""
         flags = [word for each in instances for word in ("--instance", each)]
         host = self.start("--name", name, "--allow-python", *flags)
         host.wait_for(r'"worker.registered"')
         return host
 
     def start(self, *flags: str, url: str | None = None, **environ: str) -> HostProcess:
-        """A host as it is told to be, at this server or, to its mind, at another address."""
+        """Start a host with these flags, for this server or for another address."""
         if not self.key:
             with self.client() as client:
                 member = client.members.create(kind="service", name="hosts", role="viewer")
@@ -80,12 +80,12 @@ class Fleet(ExecutionLog):
         least = {
             "type": "python",
             "config": {"call": f"job_functions:{call}"},
-            "payload": self.given,
+            "payload": self.payload,
             "schedule": {"kind": "manual"},
         }
         return client.jobs.create({"name": call, "target": {"server": "pvp"}, **least, **fields})
 
 
 def wait_for(client: Client, run_id: UUID, status: str) -> Any:
-    wait_until(lambda: client.runs.get(run_id).status == status, f"a run that {status}")
+    wait_until(lambda: client.runs.get(run_id).status == status, f"a run with status {status}")
     return client.runs.get(run_id)

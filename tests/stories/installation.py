@@ -1,4 +1,4 @@
-"""A database of its own, jobs that write down each execution, and the books held against that."""
+"""A PostgreSQL that servers share, jobs that log each execution, and a comparison of that log with the database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FAST = {"FOLIOT_WORKER_LEASE": "3"}
 
 @dataclass
 class Installation(ExecutionLog):
-    """A database of its own, a folder with the jobs' code, and the witness."""
+    """A PostgreSQL, the folder with the code of the jobs, and the log of executions."""
 
     config: EmbeddedConfig
     server: EmbeddedServer
@@ -43,7 +43,7 @@ class Installation(ExecutionLog):
     def create(
         self, call: str, schedule: Schedule | None = None, count: int = 1, limits: Limits = USUAL
     ) -> None:
-        """Jobs that call a function of job_functions.py; without a schedule once, a second from now."""
+        """Create jobs that call a function of job_functions.py; without a schedule they run once, a second from now."""
         asyncio.run(self._create(call, schedule, count, limits))
 
     async def _create(self, call: str, schedule: Schedule | None, count: int, limits: Limits) -> None:
@@ -54,7 +54,7 @@ class Installation(ExecutionLog):
         async with Database(self.url) as database:
             for number in range(count):
                 config = {"call": f"job_functions:{call}"}
-                definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
+                definition = Definition(f"{call} {number}", spec, config=config, payload=self.payload)
                 await jobs.create(database, Scope(WorkspaceId(workspace), Actor("story")), definition)
             await say(database, Hint.TIMERS)
 
@@ -73,7 +73,7 @@ class Installation(ExecutionLog):
         wait_until(lambda: self.statuses()["succeeded"] >= count, f"{count} successes")
 
     def check_every_second_has_its_record(self) -> None:
-        """Each planned time of each job exactly once, skipped ones counted, and none in between left out."""
+        """Check that each planned time of each job has exactly one record, skipped times included."""
         for job, planned, distinct, expected in self.rows("""
             SELECT job_id, sum(COALESCE(count, 1)), sum(COALESCE(count, 1)) FILTER (WHERE is_first),
                    extract(epoch FROM max(COALESCE(planned_until, planned_for)) - min(planned_for)) + 1

@@ -1,4 +1,4 @@
-"""What the jobs of the stories do: write to a sink that remembers every execution, and wait at a gate."""
+"""Functions of the jobs in the stories: they log each execution to a file, and some wait at a gate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foliot.sdk.context import Context
 
 
 def note(given: dict[str, Any], ctx: Context, what: str = "done") -> None:
-    """On the disk before anything else happens: the sink is the witness, whatever is killed next."""
+    """Write the line to the disk at once: the process may be killed next."""
     descriptor = os.open(given["sink"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{what} {ctx.run_id} {ctx.attempt} {ctx.fence}\n".encode())
     os.fsync(descriptor)
@@ -35,7 +35,7 @@ def gated(given: dict[str, Any], ctx: Context) -> None:
 
 
 async def blocking(given: dict[str, Any], ctx: Context) -> None:
-    """What an async function should never do: hold up the whole loop."""
+    """Block the event loop, which an async function must not do."""
     gated(given, ctx)
 
 

@@ -1,4 +1,4 @@
-"""A `foliot serve` of its own process, as a story sees it: what it says, what it answers, how it ends."""
+"""`foliot serve` as a process: its output, its readiness and its end."""
 
 from __future__ import annotations
 
@@ -22,57 +22,57 @@ STOP_WITHIN = 15.0
 
 
 class LoggedProcess:
-    """A process that is read line by line as it speaks."""
+    """A process whose output is read line by line while it runs."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
         self.lines: list[str] = []
-        self._spoke = threading.Condition()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
-    def _listen(self) -> None:
+    def _read(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as spoken:
             for line in spoken:
-                with self._spoke:
+                with self._changed:
                     self.lines.append(line.rstrip("\n"))
-                    self._spoke.notify_all()
+                    self._changed.notify_all()
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The first line that matches, or a failure that shows what was said instead."""
+        """Return the first line that matches; fail with the whole output if none comes."""
         deadline = time.monotonic() + START_WITHIN
-        with self._spoke:
+        with self._changed:
             while True:
                 for line in self.lines:
                     if found := re.search(pattern, line):
                         return found
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._listener.is_alive():
-                    raise AssertionError(f"never said {pattern!r}, but:\n{self.said}")
-                self._spoke.wait(min(left, 0.5))
+                if left <= 0 or not self._reader.is_alive():
+                    raise AssertionError(f"no line matches {pattern!r} in:\n{self.output}")
+                self._changed.wait(min(left, 0.5))
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return "\n".join(self.lines)
 
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines if line.startswith("{")]
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> float:
-        """Seconds until it had ended."""
+        """Stop the process and return the seconds until its end."""
         began = time.monotonic()
         self.process.send_signal(by)
         self.process.wait(STOP_WITHIN + 5)
         took = time.monotonic() - began
-        self._listener.join(STOP_WITHIN)
+        self._reader.join(STOP_WITHIN)
         return took
 
     def end(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self._listener.join(STOP_WITHIN)
+        self._reader.join(STOP_WITHIN)
 
 
 class ServerProcess(LoggedProcess):
@@ -122,5 +122,5 @@ def wait_until_warnings_are(right: Callable[[list[str]], bool], url: str) -> Non
 def wait_until(holds: Callable[[], object], what: str, within: float = START_WITHIN) -> None:
     deadline, pause = time.monotonic() + within, threading.Event()
     while not holds():
-        assert time.monotonic() < deadline, f"waited {within:.0f} s in vain for {what}"
+        assert time.monotonic() < deadline, f"waited {within:.0f} s for {what}"
         pause.wait(0.02)

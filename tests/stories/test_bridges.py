@@ -73,7 +73,7 @@ def test_the_examples_of_the_bridges_run_against_real_workers(start_server: Any,
             assert "succeeded {" in done.stdout
             assert "'charged': 4" in done.stdout
         serving.stop()
-        assert url not in serving.said
+        assert url not in serving.output
 
 
 def test_a_run_whose_worker_is_killed_while_it_waits_is_done_once_by_the_engine(

@@ -114,4 +114,4 @@ def test_open_streams_do_not_hold_up_the_end_of_a_server(start_server: Any, data
     with client.listen("/events") as one, client.listen("/events?types=run") as other:
         server.stop()
         assert (next(one, None), next(other, None)) == (None, None)
-    assert "graceful shutdown exceeded" not in server.said
+    assert "graceful shutdown exceeded" not in server.output

@@ -54,7 +54,7 @@ def test_killed_with_9_it_starts_again_and_keeps_its_key(start_server: Any, data
     second = start_server()
     assert get_json(f"{second.wait_for_url()}/readyz")[0] == 200
     assert (data_dir / "admin.key").read_text() == key
-    assert "admin key" not in second.said
+    assert "admin key" not in second.output
     second.stop()
 
 
@@ -66,7 +66,7 @@ def test_a_second_serve_on_one_directory_is_refused_by_name(start_server: Any, d
     said = second.wait_for(r"error\[conflict\]: (.*)")[1]
     assert str(data_dir) in said
     assert str(first.process.pid) in said
-    assert "Traceback" not in second.said
+    assert "Traceback" not in second.output
     assert get_json(f"{first.wait_for_url()}/readyz")[0] == 200
 
 
@@ -140,7 +140,7 @@ def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(start_server:
     os.kill(int(killed[-1]), signal.SIGKILL)
     assert serving.process.wait(START_WITHIN) == 6
     assert "died 4 times within 10 minutes" in serving.wait_for(r"error\[database_unavailable\]: .*")[0]
-    assert "Traceback" not in serving.said
+    assert "Traceback" not in serving.output
 
 
 def test_a_taken_port_is_refused_before_anything_starts(start_server: Any, data_dir: Path) -> None:
@@ -158,7 +158,7 @@ def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(start_server: 
     key = (data_dir / "admin.key").read_text().strip()
     serving.stop()
     assert all(line.startswith("{") for line in serving.lines if line)
-    assert key not in serving.said
+    assert key not in serving.output
 
 
 def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(
@@ -176,7 +176,7 @@ def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(
         assert wait_until_readiness_is(503, url)["missing"] == ["database"]
         server = start_postgres(replace(theirs, port=server.port))
         wait_until_readiness_is(200, url)
-        assert urlsplit(server.owner_url).password not in serving.said
+        assert urlsplit(server.owner_url).password not in serving.output
     finally:
         server.stop()
 

@@ -54,7 +54,7 @@ RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True
 
 def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(fleet: Fleet) -> None:
     fleet.open()
-    host = fleet.pair("h1", "pvp")
+    host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         nightly = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
         window = {"start": "02:00", "end": "06:00"}
@@ -111,7 +111,7 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
         UPDATE foliot.jobs SET definition = replace(definition::text, '0 2 * * *', '61 25 * * *')::jsonb
          WHERE id = '{bad.id}'""")
     fleet.open(**database)
-    fleet.pair("h1", "pvp")
+    fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         job = fleet.job(client, "quickly", schedule=beat, overlap="concurrent")
         wait_until(lambda: client.jobs.get(job.id).success_count >= 1, "a run, with a bad row beside its job")
@@ -135,7 +135,7 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
 
 def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(fleet: Fleet) -> None:
     fleet.open(FOLIOT_ARTIFACT_BYTES="1000")
-    fleet.pair("h1", "pvp")
+    fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         job = fleet.job(client, "keeps", payload={"size": 1_000}, retry={"max": 0})
         kept = wait_for(client, client.jobs.run(job.id).id, "succeeded")
@@ -173,7 +173,7 @@ def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and
 
 def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(fleet: Fleet) -> None:
     fleet.open()
-    host = fleet.pair("h1", "pvp")
+    host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         job = fleet.job(client, "quickly", schedule={"kind": "interval", "every": "1s"}, start_deadline="1s")
         wait_until(lambda: client.jobs.get(job.id).success_count >= 3, "three runs by schedule")
@@ -187,7 +187,7 @@ def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(flee
         patient = client.jobs.run(fleet.job(client, "quickly", name="patient").id)
         told = client.runs.explain(patient.id).sentence
         assert told.startswith('Run 1 waits for server "pvp": host h1 has been offline since ')
-        fleet.pair("h2", "pvp")
+        fleet.start_host("h2", "pvp")
         wait_for(client, patient.id, "succeeded")
     succeeded = fleet.executions("done")
     assert len(succeeded) == len(set(succeeded)), "two executions under one fence"
@@ -195,13 +195,13 @@ def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(flee
 
 def test_a_run_whose_host_is_killed_is_lost_and_repeated_when_the_host_is_back(fleet: Fleet) -> None:
     fleet.open()
-    host = fleet.pair("h1", "pvp")
+    host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         run = client.jobs.run(fleet.job(client, "gated").id)
         wait_until(lambda: fleet.executions("began"), "the first attempt")
         host.process.kill()
         host.process.wait()
-        fleet.pair("h1", "pvp")
+        fleet.start_host("h1", "pvp")
         wait_until(lambda: len(fleet.executions("began")) == 2, "the second attempt")
         fleet.open_gate()
         wait_for(client, run.id, "succeeded")
@@ -211,7 +211,7 @@ def test_a_run_whose_host_is_killed_is_lost_and_repeated_when_the_host_is_back(f
 
 def test_the_result_of_a_host_frozen_past_its_lease_is_refused(fleet: Fleet) -> None:
     serving = fleet.open()
-    host = fleet.pair("h1", "pvp")
+    host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         run = client.jobs.run(fleet.job(client, "gated").id)
         wait_until(lambda: fleet.executions("began"), "the first attempt")
@@ -230,7 +230,7 @@ def test_the_result_of_a_host_frozen_past_its_lease_is_refused(fleet: Fleet) -> 
 
 def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(fleet: Fleet) -> None:
     serving = fleet.open(FOLIOT_WORKER_LEASE="60")
-    host = fleet.pair("h1", "pvp")
+    host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         run = client.jobs.run(fleet.job(client, "gated").id)
         wait_until(lambda: fleet.executions("began"), "the attempt")
@@ -248,7 +248,7 @@ def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(f
 
 def test_a_host_that_is_told_to_stop_hands_back_what_it_cannot_finish(fleet: Fleet) -> None:
     fleet.open()
-    host = fleet.pair("h1", "pvp")
+    host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:
         run = client.jobs.run(fleet.job(client, "gated").id)
         wait_until(lambda: fleet.executions("began"), "the attempt")
@@ -256,7 +256,7 @@ def test_a_host_that_is_told_to_stop_hands_back_what_it_cannot_finish(fleet: Fle
         assert client.runs.get(run.id).status == "ready"
         assert "offline since" in client.runs.explain(run.id).sentence
         fleet.open_gate()
-        fleet.pair("h1", "pvp")
+        fleet.start_host("h1", "pvp")
         done = wait_for(client, run.id, "succeeded")
         assert [each.status for each in client.runs.attempts(run.id).items] == ["cancelled", "succeeded"]
         assert done.error is None

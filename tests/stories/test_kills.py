@@ -91,7 +91,7 @@ def test_a_run_whose_worker_is_killed_is_lost_and_repeated_under_a_higher_fence(
     assert installation.rows("SELECT attempt_count, fence FROM foliot.runs") == [(2, 2)]
     attempts = installation.rows("SELECT number, status FROM foliot.attempts ORDER BY number")
     assert attempts == [(1, "lost"), (2, "succeeded")]
-    assert '"worker.died"' in serving.said
+    assert '"worker.died"' in serving.output
 
 
 def test_the_result_of_a_worker_frozen_past_its_lease_is_refused(
@@ -225,7 +225,7 @@ def test_code_that_blocks_the_worker_does_not_cost_it_its_lease(
     installation.open_gate()
     installation.wait_for_successes(1)
     assert [fence for _, _, fence in installation.executions("ended")] == [1]
-    assert "worker.struck_off" not in serving.said
+    assert "worker.struck_off" not in serving.output
 
 
 def test_code_that_blocks_the_worker_past_its_deadline_is_ended_with_it(

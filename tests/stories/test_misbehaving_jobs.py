@@ -31,7 +31,7 @@ def test_whatever_a_job_does_its_end_is_recorded_and_the_others_go_on(
             once = {
                 "schedule": {"kind": "manual"},
                 "retry": {"max": 0},
-                "payload": {**installation.given, "pids": str(pids)},
+                "payload": {**installation.payload, "pids": str(pids)},
             }
             return client.jobs.run(client.jobs.create(wanted | once).id)
 
@@ -79,7 +79,7 @@ def test_whatever_a_job_does_its_end_is_recorded_and_the_others_go_on(
     )
     assert len(_written(pids)) > 60
     installation.wait_for_successes(20)
-    assert '"worker.died"' not in serving.said
+    assert '"worker.died"' not in serving.output
     assert serving.stop() < STOP_WITHIN
     assert installation.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
 
@@ -90,9 +90,9 @@ def test_a_signal_under_load_ends_commands_with_their_families_and_hands_them_ba
     first = start_node(start_server, installation, FOLIOT_WORKER_GRACE="1", FOLIOT_ALLOW_COMMANDS="yes")
     key, pids = (installation.folder / "data" / "admin.key").read_text().strip(), installation.folder / "pids"
     script = (
-        f"echo began $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.given['sink']}; "
-        f"setsid sleep 60 & echo $! >> {pids}; until test -e {installation.given['gate']}; do sleep 0.05; done; "
-        f"echo ended $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.given['sink']}"
+        f"echo began $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.payload['sink']}; "
+        f"setsid sleep 60 & echo $! >> {pids}; until test -e {installation.payload['gate']}; do sleep 0.05; done; "
+        f"echo ended $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.payload['sink']}"
     )
     with Client(first.wait_for_url(), key) as client:
         config = {"argv": ["sh", "-c", script]}

@@ -171,7 +171,7 @@ def test_the_peer_gets_the_value_and_no_answer_log_event_audit_export_or_row_eve
         or "secret: crm-token" in shown[-len(commands) * 2]
     )
     serving.stop()
-    shown += [serving.said, "".join(heard), *rows(owner_url)]
+    shown += [serving.output, "".join(heard), *rows(owner_url)]
     leaks = [(piece, text[:200]) for piece in SPELLED for text in shown if piece in text]
     assert leaks == []
 
@@ -232,4 +232,4 @@ def test_a_key_that_anybody_could_guess_stops_the_start(start_server: Any, key: 
     serving.wait_for("FOLIOT_MASTER_KEY holds")
     serving.process.wait(60)
     assert serving.process.returncode != 0
-    assert key not in serving.said
+    assert key not in serving.output

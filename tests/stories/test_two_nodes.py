@@ -34,7 +34,7 @@ Start = Callable[..., ServerProcess]
 
 @pytest.fixture
 def start(installation: Installation) -> Iterator[Start]:
-    (installation.folder / "shop.py").write_text(SHOP % installation.given)
+    (installation.folder / "shop.py").write_text(SHOP % installation.payload)
     started: list[ServerProcess] = []
 
     def begin(name: str, *words: str, **environ: str) -> ServerProcess:
@@ -69,7 +69,7 @@ def test_nodes_of_any_split_share_the_work_and_outlive_each_other(
     assert get_json(f"{url}/readyz")[1]["roles"] == ["api", "scheduler"]
     assert get_json(f"{other}/readyz")[1]["roles"] == ["scheduler", "worker"]
     assert get_json(f"{other}/api/v1/jobs")[0] == 404
-    assert '"worker.started"' not in one.said
+    assert '"worker.started"' not in one.output
     key = (installation.folder / "one" / "admin.key").read_text().strip()
     with Client(url, key) as client:
         for number in range(3):
@@ -96,7 +96,7 @@ def _knows_more(start: Start, installation: Installation, client: Client) -> Non
         "argv": [
             "sh",
             "-c",
-            f"echo done $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.given['sink']}",
+            f"echo done $FOLIOT_RUN_ID $FOLIOT_ATTEMPT $FOLIOT_FENCE >> {installation.payload['sink']}",
         ]
     }
     wanted = {"type": "command", "schedule": {"kind": "manual"}, "config": command}
@@ -126,7 +126,7 @@ def _every_second(installation: Installation, name: str) -> dict[str, Any]:
         "name": name,
         "type": "python",
         "config": {"call": "job_functions:quickly"},
-        "payload": installation.given,
+        "payload": installation.payload,
         "overlap": "concurrent",
         "schedule": {"kind": "interval", "every": "1s"},
     }

@@ -26,7 +26,7 @@ def rules(root: Path, modules: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def test_a_class_name_that_two_modules_define_is_found(tmp_path: Path) -> None:
-    modules = {"domain/job.py": "class Job: ...\n", "sdk/job.py": "class Job: ...\n"}
+    modules = {"domain/job.py": "class Planted: ...\n", "sdk/job.py": "class Planted: ...\n"}
     assert rules(tmp_path, modules) == [("unique-class", "sdk/job.py")]
 
 

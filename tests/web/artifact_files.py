@@ -1,4 +1,4 @@
-"""A file that some run has left behind, whoever did it."""
+"""Store an artifact of a run without a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workspace with a canary in every text that its people can write, and everything a stranger could have picked up from it."""
+"""A workspace with a canary in each text that users write, and all ids that another workspace could learn."""
 
 from __future__ import annotations
 

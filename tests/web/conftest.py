@@ -39,7 +39,7 @@ LOCAL = EgressPolicy(bridge_policy=BridgePolicy(EVERYTHING, EVERYTHING))
 
 @dataclass
 class ApiHarness:
-    """Who is there, and with which keys they come."""
+    """The API with three workspaces, and a key for each role in each."""
 
     database: Database
     http: httpx.AsyncClient
@@ -55,14 +55,14 @@ class ApiHarness:
         headers = {"Authorization": f"Bearer {key}", **more.pop("headers", {})}
         return await self.http.request(method, f"/api/v1{path}", headers=headers, **more)
 
-    async def make(self, who: str = "acme", **fields: Any) -> dict[str, Any]:
+    async def create_job(self, who: str = "acme", **fields: Any) -> dict[str, Any]:
         answer = await self.request("POST", "/jobs", who=who, json=job(**fields))
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()
         return made
 
     async def register_worker(self, worker_id: WorkerId) -> WorkerId:
-        """A worker that lives for ever and, by the books, serves nothing: what it claims is the test's affair."""
+        """Register a worker that never expires and has no queues: tests claim for it directly."""
         async with self.database.tx(Role.ENGINE) as tx:
             if not await workers.record_heartbeat(
                 tx, worker_id, FOR_EVER, is_draining=False, running_count=0
@@ -79,7 +79,7 @@ class ApiHarness:
         scopes: frozenset[str] = frozenset(),
         name: str | None = None,
     ) -> str:
-        """A new principal with a key; answers with its secret."""
+        """Create a principal with a key and return the secret."""
         workspace = self.ids[who]
         holder = Principal(PrincipalId(uuid4()), workspace, kind, name or f"{role}-{uuid4().hex[:6]}", role)
         async with self.database.tx(Role.APP, workspace) as tx:
@@ -87,7 +87,7 @@ class ApiHarness:
 
 
 def job(**fields: Any) -> dict[str, Any]:
-    """The smallest job, with these fields instead or besides."""
+    """The body of the smallest job, with these fields changed or added."""
     config = {"call": "shop.jobs:sync"} if fields.get("type") == "python" else {"url": "https://example.test"}
     least = {
         "name": "beat",
@@ -99,7 +99,7 @@ def job(**fields: Any) -> dict[str, Any]:
 
 
 def problems(answer: httpx.Response) -> Mapping[str, str]:
-    """What is wrong where."""
+    """Message of each problem by its pointer."""
     return {each["pointer"]: each["message"] for each in answer.json()["errors"]}
 
 
@@ -118,7 +118,7 @@ async def api(database: Database) -> AsyncIterator[ApiHarness]:
 
 @pytest.fixture(scope="module")
 async def shared_api(server: Databases) -> AsyncIterator[ApiHarness]:
-    """Shared by tests that leave nothing behind: they only ask, or are refused."""
+    """Shared by the tests of a module that change nothing: they only read, or are refused."""
     with server.fresh() as url:
         async with Database(pool_url(url), clock=ManualClock()) as database, open_api(database) as made:
             yield made
@@ -141,7 +141,7 @@ async def open_api(
     said: list[str] = []
     ending = asyncio.Event()
     if stopping:
-        ending.set()  # streams then end where they began
+        ending.set()  # streams end at once
     app = create_app(
         probe,
         ending,
@@ -159,7 +159,7 @@ async def open_api(
             made.ids[slug] = WorkspaceId(uuid4())
             async with database.tx(Role.APP, system=True) as tx:
                 await workspaces.insert_missing(tx, made.ids[slug], slug, slug.title())
-            async with database.tx(Role.APP, made.ids[slug]) as tx:  # one for all: many tests begin here
+            async with database.tx(Role.APP, made.ids[slug]) as tx:  # one transaction: many tests start here
                 for role in MemberRole:
                     holder = Principal(
                         PrincipalId(uuid4()), made.ids[slug], PrincipalKind.SERVICE, f"{role}-{slug}", role

@@ -1,4 +1,4 @@
-"""The API behind a real socket, and readers of its streams."""
+"""The API on a socket, and readers of its event streams."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Reader:
         self._lines = answer.aiter_lines()
 
     async def frame(self) -> StreamEvent | None:
-        """The next, or None at the end."""
+        """Return the next frame, or None at the end."""
         fields: dict[str, str] = {}
         async with asyncio.timeout(WITHIN):
             async for line in self._lines:
@@ -46,7 +46,7 @@ class Reader:
         return None
 
     async def event(self) -> StreamEvent | None:
-        """The next that is no heartbeat."""
+        """Return the next frame that is no heartbeat."""
         while (found := await self.frame()) is not None and found.event is None:
             pass
         return found
@@ -75,7 +75,7 @@ class StreamServer:
 
 
 @asynccontextmanager
-async def served(api: ApiHarness) -> AsyncIterator[StreamServer]:
+async def serve_streams(api: ApiHarness) -> AsyncIterator[StreamServer]:
     app = api.http._transport.app  # type: ignore[attr-defined]
     server = uvicorn.Server(
         uvicorn.Config(app, lifespan="off", ws="none", log_config=None, timeout_graceful_shutdown=2)

@@ -207,7 +207,7 @@ async def test_the_key_is_looked_at_before_the_body(shared_api: ApiHarness) -> N
 
 
 async def test_a_key_of_the_installation_chooses_its_workspace(api: ApiHarness) -> None:
-    made = await api.make(who="globex")
+    made = await api.create_job(who="globex")
     chosen = {"Foliot-Workspace": "globex"}
     assert (await api.request("GET", f"/jobs/{made['id']}", who="system", headers=chosen)).status_code == 200
     assert (await api.request("GET", f"/jobs/{made['id']}", who="system")).status_code == 404  # in `default`
@@ -234,7 +234,7 @@ async def test_any_other_key_stays_in_its_own_workspace(shared_api: ApiHarness) 
 async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not_exist(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    made = await api.make(name="canary-5b1f", schedule={"kind": "interval", "every": "1s"})
+    made = await api.create_job(name="canary-5b1f", schedule={"kind": "interval", "every": "1s"})
     clock.set(clock.now().replace(minute=1))
     await tick(api.database)
     (run,) = (await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
@@ -263,7 +263,7 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
 async def test_an_agent_sees_its_own_jobs_alone(api: ApiHarness, clock: ManualClock) -> None:
     agent = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     api.keys["acme", "agent"] = agent
-    others = await api.make(schedule={"kind": "interval", "every": "1s"})
+    others = await api.create_job(schedule={"kind": "interval", "every": "1s"})
     own = (await api.request("POST", "/jobs", role="agent", json=job(name="mine"))).json()
     clock.set(clock.now().replace(minute=1))
     await tick(api.database)

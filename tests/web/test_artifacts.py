@@ -30,7 +30,7 @@ WORKER = WorkerId(uuid4())
 
 
 async def running(api: ApiHarness, clock: ManualClock, **fields: Any) -> Claimed:
-    await api.make(**fields)
+    await api.create_job(**fields)
     clock.advance(timedelta(minutes=10))
     await tick(api.database)
     [claimed] = await claim(api.database, await api.register_worker(WORKER), "default", ["http"], 1, Turns())

@@ -20,7 +20,7 @@ async def actions(api: ApiHarness, query: str = "", **who: str) -> list[str]:
 
 
 async def test_entries_are_found_by_who_what_which_and_when(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make()
+    made = await api.create_job()
     began = clock.advance(timedelta(minutes=1))
     await api.request("POST", f"/jobs/{made['id']}/pause", role="operator", json={"reason": "quiet"})
     clock.advance(timedelta(minutes=1))
@@ -42,7 +42,7 @@ async def test_entries_are_found_by_who_what_which_and_when(api: ApiHarness, clo
 
 
 async def test_a_workspace_sees_its_own_entries_alone(api: ApiHarness) -> None:
-    await api.make(name="canary-5b1f")
+    await api.create_job(name="canary-5b1f")
     assert await actions(api, who="globex") == []
     for role in ("viewer", "operator", "editor"):
         assert (await api.request("GET", "/audit", role=role)).status_code == 403

@@ -71,7 +71,7 @@ def with_body(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]
 
 async def found_at(api: ApiHarness, path: str) -> str:
     """The path, with a job of this workspace where it asks for one; other ids are nobody's."""
-    made = await api.make(schedule={"kind": "manual"})
+    made = await api.create_job(schedule={"kind": "manual"})
     other = "0192f0c1-2b3a-7c4d-8e5f-60718293a4b5"
     return re.sub(r"{(\w+)}", lambda found: made["id"] if found[1] == "job_id" else other, path)
 

@@ -79,7 +79,7 @@ async def test_another_type_than_json_is_refused_with_a_hint(shared_api: ApiHarn
 
 
 async def test_brackets_inside_text_are_not_depth(api: ApiHarness) -> None:
-    assert (await api.make(payload={"text": '[{\\"' * 200}))["payload"] == {"text": '[{\\"' * 200}
+    assert (await api.create_job(payload={"text": '[{\\"' * 200}))["payload"] == {"text": '[{\\"' * 200}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ async def test_what_a_client_may_not_set_is_refused_as_unknown(
 
 async def test_odd_but_sound_text_is_kept_as_it_is(api: ApiHarness) -> None:
     odd = "\u202e<script>{}\\'; DROP TABLE jobs; -- \U0001f600 \x7f\x1b[31m %s %(name)s"
-    made = await api.make(name=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"])
+    made = await api.create_job(name=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"])
     assert made["name"] == odd
     assert made["payload"] == {odd: [odd, 0.1, 10**900]}
 

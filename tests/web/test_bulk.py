@@ -38,7 +38,9 @@ async def statuses(api: ApiHarness) -> dict[str, str]:
 @pytest.fixture
 async def three(api: ApiHarness) -> list[str]:
     """Two with a tag, one without; the second is paused already."""
-    made = [await api.make(name=name, tags=tags) for name, tags in (("a", ["x"]), ("b", ["x"]), ("c", []))]
+    made = [
+        await api.create_job(name=name, tags=tags) for name, tags in (("a", ["x"]), ("b", ["x"]), ("c", []))
+    ]
     await api.request("POST", f"/jobs/{made[1]['id']}/pause")
     return [each["id"] for each in made]
 
@@ -82,7 +84,7 @@ async def test_a_dry_run_says_what_would_become_of_them_and_does_nothing(
 
 
 async def test_ids_that_are_not_there_are_told_and_stop_nothing(api: ApiHarness, three: list[str]) -> None:
-    foreign = (await api.make(who="globex"))["id"]
+    foreign = (await api.create_job(who="globex"))["id"]
     random = str(uuid4())
     done = await bulk(api, "disable", ids=[three[0], foreign, random, three[0]])
     assert (done["found"], done["done"], done["failed"]) == (1, 1, 2)
@@ -152,11 +154,11 @@ async def test_many_are_archived_or_removed_with_all_they_left(
 
 
 async def test_a_failure_midway_undoes_its_own_job_alone(api: ApiHarness) -> None:
-    first = await api.make(name="first")
-    await api.make(
+    first = await api.create_job(name="first")
+    await api.create_job(
         name="second", schedule={"kind": "manual"}, depends_on=[{"job": first["id"], "on": "success"}]
     )
-    third = await api.make(name="third")
+    third = await api.create_job(name="third")
     done = await api.request("POST", "/jobs/batch-delete", json={"ids": [first["id"], third["id"]]})
     assert (done.json()["done"], done.json()["failed"]) == (1, 1)
     assert "second" in done.json()["results"][0]["message"]
@@ -216,7 +218,7 @@ async def test_a_wrong_order_is_refused_where_it_is_wrong(
 
 
 async def many(api: ApiHarness, count: int) -> list[str]:
-    return [(await api.make(name=f"job {n}", schedule={"kind": "manual"}))["id"] for n in range(count)]
+    return [(await api.create_job(name=f"job {n}", schedule={"kind": "manual"}))["id"] for n in range(count)]
 
 
 async def test_what_the_time_does_not_allow_remains_and_is_done_behind_the_last(

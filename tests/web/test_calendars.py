@@ -51,7 +51,7 @@ async def test_calendars_are_listed_by_name_a_page_at_a_time(api: ApiHarness) ->
 
 async def test_a_change_moves_the_jobs_that_use_it_at_once(api: ApiHarness) -> None:
     january = await made(api, rules=[JANUARY], otherwise="defer")
-    job = await api.make(
+    job = await api.create_job(
         schedule={"kind": "cron", "expr": "0 12 * * *", "timezone": "UTC"}, calendars=[january["id"]]
     )
     path = f"/calendars/{january['id']}"
@@ -85,7 +85,7 @@ async def test_one_that_was_changed_since_it_was_read_is_left_alone(api: ApiHarn
 
 async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(api: ApiHarness) -> None:
     used = await made(api)
-    job = await api.make(name="nightly report", calendars=[used["id"]])
+    job = await api.create_job(name="nightly report", calendars=[used["id"]])
     refused = await api.request("DELETE", f"/calendars/{used['id']}")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     assert '"nightly report"' in refused.json()["detail"]
@@ -134,7 +134,7 @@ async def test_another_workspace_knows_nothing_of_them(api: ApiHarness) -> None:
 
 async def test_an_agent_reads_calendars_and_changes_none(api: ApiHarness) -> None:
     shared = await made(api)
-    await api.make(name="of others", calendars=[shared["id"]])
+    await api.create_job(name="of others", calendars=[shared["id"]])
     key = await api.create_key("acme", MemberRole.ADMIN, kind=PrincipalKind.AGENT)
     api.keys["acme", "agent"] = key
     own = (

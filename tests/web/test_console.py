@@ -6,12 +6,20 @@ import re
 from datetime import timedelta
 from html import unescape
 from importlib.resources import files
+from uuid import uuid4
 
 import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import MemberRole
 from foliot.domain.errors import Unavailable
+from foliot.domain.ids import WorkerId
+from foliot.domain.logs import LogLine, LogStream
+from foliot.services.runs import artifacts, logs
+from foliot.services.runs.artifacts import NewArtifact
+from foliot.services.runs.logs import LogChunk
+from foliot.services.scheduling.tick import tick
+from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
@@ -113,7 +121,7 @@ async def test_without_a_session_every_page_leads_to_the_sign_in_form(
 async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
     api: ApiHarness, language: str, role: str
 ) -> None:
-    await api.make(name="nightly", tags=["billing"])
+    await api.create_job(name="nightly", tags=["billing"])
     session = await signed_in(api, role)
     session["Cookie"] += f"; foliot_language={language}"
     for page in PAGES:
@@ -131,7 +139,7 @@ async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
 
 
 async def test_a_form_without_its_token_or_from_another_site_changes_nothing(api: ApiHarness) -> None:
-    made = await api.make(name="stays")
+    made = await api.create_job(name="stays")
     session = await signed_in(api, "operator")
     path = f"/console/jobs/{made['id']}/pause"
     without = await api.http.post(path, data={"reason": "x"}, headers=session)
@@ -151,7 +159,7 @@ async def test_a_form_without_its_token_or_from_another_site_changes_nothing(api
 
 
 async def test_a_viewer_sees_no_control_that_the_server_would_refuse(api: ApiHarness) -> None:
-    made = await api.make(name="nightly")
+    made = await api.create_job(name="nightly")
     page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api, "viewer"))
     assert f"/console/jobs/{made['id']}/edit" not in page.text
     assert 'popovertarget="run-now"' not in page.text
@@ -162,14 +170,14 @@ async def test_a_viewer_sees_no_control_that_the_server_would_refuse(api: ApiHar
 
 
 async def test_a_job_of_another_workspace_is_not_found(api: ApiHarness) -> None:
-    made = await api.make(who="globex", name="theirs")
+    made = await api.create_job(who="globex", name="theirs")
     answer = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
     assert answer.status_code == 404
     assert "theirs" not in answer.text
 
 
 async def test_markup_in_user_fields_stays_text_on_every_page(api: ApiHarness) -> None:
-    made = await api.make(
+    made = await api.create_job(
         name=HOSTILE[:190],
         description=HOSTILE,
         tags=["a<b>c"],
@@ -267,7 +275,7 @@ async def test_a_new_key_is_shown_once(api: ApiHarness) -> None:
 
 
 async def test_a_freeze_is_previewed_then_made_and_lifted(api: ApiHarness) -> None:
-    await api.make(name="nightly")
+    await api.create_job(name="nightly")
     session = await signed_in(api, "operator")
     preview = await api.http.get("/console/freezes?reason=upgrade&after=latest", headers=session)
     assert "planned times of 1 jobs" in preview.text
@@ -323,7 +331,7 @@ async def test_a_notice_shows_no_text_from_the_cookie(shared_api: ApiHarness, co
 
 
 async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
-    made = await api.make(name="nightly")
+    made = await api.create_job(name="nightly")
     session = await signed_in(api, "operator")
     answer = await post(api, f"/console/jobs/{made['id']}/pause", session, reason="x")
     session["Cookie"] += f"; foliot_flash={answer.cookies['foliot_flash']}"
@@ -344,7 +352,10 @@ async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
         ("jobs/save", {"payload": "[" * 90_000}),
         ("jobs/save", {"config": '{"a":' + "9" * 5_000 + "}"}),
         ("jobs/save", {"retry_max": "9" * 5_000}),
-        ("jobs/save", {"retry_max": "some"}),
+        (
+            "jobs/save",
+            {"name": "new", "when": "every hour", "url": "https://example.test", "retry_max": "some"},
+        ),
         ("jobs/{id}/pause", {"csrf": "é"}),
         ("jobs/{id}/pause", {f"f{n}": "" for n in range(200)}),
     ],
@@ -352,7 +363,7 @@ async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
 async def test_a_form_with_odd_values_is_refused_with_a_sentence(
     api: ApiHarness, path: str, fields: dict[str, str]
 ) -> None:
-    made = await api.make(name="stays")
+    made = await api.create_job(name="stays")
     answer = await post(api, "/console/" + path.format(id=made["id"]), await signed_in(api), **fields)
     assert 400 <= answer.status_code < 500
     assert 'role="alert"' in answer.text
@@ -360,7 +371,7 @@ async def test_a_form_with_odd_values_is_refused_with_a_sentence(
 
 
 async def test_odd_addresses_are_refused_and_reach_no_other_route(api: ApiHarness) -> None:
-    made = await api.make(name="nightly")
+    made = await api.create_job(name="nightly")
     session = await signed_in(api)
     odd = (
         f"jobs/new?copy={made['id']}/next",
@@ -520,7 +531,7 @@ def _form_of(page: str) -> dict[str, str]:
 async def test_the_editor_keeps_what_its_form_does_not_show(
     api: ApiHarness, schedule: dict[str, object]
 ) -> None:
-    made = await api.make(
+    made = await api.create_job(
         name="nightly",
         schedule=schedule,
         config={"url": "https://example.test", "method": "GET", "headers": {"a": "1"}},
@@ -546,7 +557,7 @@ async def test_the_editor_keeps_what_its_form_does_not_show(
 
 
 async def test_the_editor_removes_what_a_person_deletes_from_json(api: ApiHarness) -> None:
-    made = await api.make(
+    made = await api.create_job(
         config={"url": "https://example.test", "headers": {"a": "1", "b": "2"}},
         payload={"k": 1, "l": {"m": 2}},
     )
@@ -573,7 +584,7 @@ async def test_a_colleague_is_offered_only_what_the_role_allows(api: ApiHarness)
 
 
 async def test_an_archived_job_offers_no_edit_and_no_run(api: ApiHarness) -> None:
-    made = await api.make(name="old")
+    made = await api.create_job(name="old")
     await api.request("DELETE", f"/jobs/{made['id']}")
     page = await api.http.get(f"/console/jobs/{made['id']}", headers=await signed_in(api))
     assert f"/console/jobs/{made['id']}/edit" not in page.text
@@ -587,6 +598,52 @@ async def test_the_command_beside_a_list_quotes_the_filter(api: ApiHarness) -> N
     for page in ("jobs", "runs"):
         answer = await api.http.get(f"/console/{page}", params={"q": "a'; id #"}, headers=session)
         assert f"foliot {page} list -q " + "'a'\"'\"'; id #'" in unescape(answer.text)
+
+
+async def test_a_run_shows_its_log_and_hands_out_its_files_as_downloads(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    """Lines, names and files come from a job and stay text: an HTML file is saved, never shown."""
+    await api.create_job(name="nightly")
+    clock.advance(timedelta(minutes=10))
+    await tick(api.database)
+    worker = await api.register_worker(WorkerId(uuid4()))
+    [run] = await claim(api.database, worker, "default", ["http"], 1, Turns())
+    line = LogLine(clock.now(), LogStream.LOG, HOSTILE)
+    await logs.append(api.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
+    name = "a b?#%2e<b>\"'.html"
+    file = NewArtifact(run.run_id, run.fence, worker, 1, name, "text/html", HOSTILE.encode())
+    await artifacts.keep(api.database, file)
+    session = await signed_in(api, "viewer")
+    page = await api.http.get(f"/console/runs/{run.run_id}", headers=session)
+    assert page.status_code == 200
+    assert "<script>alert" not in page.text
+    assert "text/html · " in page.text
+    link = re.search(r'href="(/console/runs/[^"]+/artifacts/[^"]+)"', page.text)
+    assert link is not None
+    answer = await api.http.get(unescape(link[1]), headers=session)
+    assert (answer.status_code, answer.text) == (200, HOSTILE)
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+async def test_settings_and_capacity_show_what_the_workspace_holds(api: ApiHarness) -> None:
+    made = [
+        await api.request("POST", "/secrets", role="admin", json={"name": "TOKEN", "value": "hidden-value"}),
+        await api.request("PUT", "/limits", role="admin", json={"key": "db", "cap": 7}),
+        await api.request(
+            "POST", "/members", role="admin", json={"name": "Ana", "role": "viewer", "kind": "user"}
+        ),
+    ]
+    assert all(each.is_success for each in made), [each.text for each in made]
+    session = await signed_in(api, "admin")
+    settings = (await api.http.get("/console/settings", headers=session)).text
+    assert "TOKEN" in settings
+    assert "hidden-value" not in settings
+    assert "Ana" in settings
+    assert "/ 7" in (await api.http.get("/console/capacity", headers=session)).text
+    audit = (await api.http.get("/console/audit", headers=session)).text
+    assert "None" not in audit
 
 
 def _templates() -> dict[str, str]:

@@ -37,7 +37,7 @@ async def test_a_try_refuses_what_the_change_itself_would_refuse(api: ApiHarness
         "POST", "/jobs", params=DRY, json=job(schedule={"kind": "cron", "expr": "61 * * * *"})
     )
     assert (broken.status_code, list(problems(broken))) == (422, ["/schedule/expr"])
-    made = await api.make()
+    made = await api.create_job()
     idle = await api.request("POST", f"/jobs/{made['id']}/resume", params=DRY)
     assert (idle.status_code, idle.json()["code"]) == (409, "illegal_move")
 
@@ -45,7 +45,7 @@ async def test_a_try_refuses_what_the_change_itself_would_refuse(api: ApiHarness
 async def test_stopping_and_starting_are_tried_by_what_they_take_and_give(
     api: ApiHarness, owner: Any
 ) -> None:
-    made = await api.make(schedule=DAILY)
+    made = await api.create_job(schedule=DAILY)
     before = everything(owner)
     for verb in ("pause", "disable"):
         told = (await api.request("POST", f"/jobs/{made['id']}/{verb}", params=DRY)).json()
@@ -63,12 +63,12 @@ async def test_stopping_and_starting_are_tried_by_what_they_take_and_give(
 
 
 async def test_trying_another_workspaces_job_finds_nothing(api: ApiHarness) -> None:
-    made = await api.make(who="globex")
+    made = await api.create_job(who="globex")
     assert (await api.request("POST", f"/jobs/{made['id']}/pause", params=DRY)).status_code == 404
 
 
 async def test_an_edit_is_tried_with_the_runs_it_would_move(api: ApiHarness, owner: Any) -> None:
-    made = await api.make(schedule=DAILY)
+    made = await api.create_job(schedule=DAILY)
     before = everything(owner)
     api.hints.clear()
     path = f"/jobs/{made['id']}"
@@ -89,7 +89,7 @@ async def test_an_edit_is_tried_with_the_runs_it_would_move(api: ApiHarness, own
 
 
 async def test_a_deletion_is_tried_by_what_it_would_take(api: ApiHarness, owner: Any) -> None:
-    made = await api.make(schedule=DAILY)
+    made = await api.create_job(schedule=DAILY)
     before = everything(owner)
     answer = await api.request("DELETE", f"/jobs/{made['id']}", params=DRY)
     assert (answer.status_code, answer.json()["job"]["status"]) == (200, "archived")
@@ -100,7 +100,7 @@ async def test_a_deletion_is_tried_by_what_it_would_take(api: ApiHarness, owner:
 
 
 async def test_a_return_to_an_old_revision_is_tried_too(api: ApiHarness, owner: Any) -> None:
-    made = await api.make(schedule=DAILY)
+    made = await api.create_job(schedule=DAILY)
     path = f"/jobs/{made['id']}"
     await api.request("PATCH", path, json={"schedule": {"expr": "0 7 * * *"}})
     before = everything(owner)

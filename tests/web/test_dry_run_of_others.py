@@ -72,7 +72,7 @@ async def tried(
 
 
 async def test_running_is_tried_with_what_would_become_of_the_run(api: ApiHarness, owner: Any) -> None:
-    made = await api.make(payload={"full": True})
+    made = await api.create_job(payload={"full": True})
     path = f"/jobs/{made['id']}/run"
     told = await tried(api, owner, "POST", path, role="operator", body={"input": {"x": 1}})
     assert (told["run"]["status"], told["run"]["trigger"]) == ("ready", "manual")
@@ -85,7 +85,7 @@ async def test_running_is_tried_with_what_would_become_of_the_run(api: ApiHarnes
 
 
 async def test_a_run_is_cancelled_and_made_again_in_a_try(api: ApiHarness, owner: Any) -> None:
-    made = await api.make()
+    made = await api.create_job()
     run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     told = await tried(api, owner, "POST", f"/runs/{run['id']}/cancel", body={"reason": "why not"})
     assert told["run"]["status"] == "cancelled"
@@ -97,7 +97,7 @@ async def test_a_run_is_cancelled_and_made_again_in_a_try(api: ApiHarness, owner
 
 
 async def test_skipping_is_tried_with_the_times_that_would_pass(api: ApiHarness, owner: Any) -> None:
-    made = await api.make(schedule=DAILY)
+    made = await api.create_job(schedule=DAILY)
     path = f"/jobs/{made['id']}/skip-next"
     told = await tried(api, owner, "POST", path, body={"n": 2})
     assert (told["count"], told["next_run_at"]) == (2, "2027-01-18T06:00:00Z")
@@ -113,7 +113,7 @@ async def test_calendars_are_tried_with_the_jobs_that_would_move(api: ApiHarness
     calendar = (await api.request("POST", "/calendars", json=BLACKOUT)).json()
     taken = await api.request("POST", "/calendars", json=BLACKOUT, params=DRY)
     assert taken.status_code == 409
-    made = await api.make(schedule=DAILY, calendars=[calendar["id"]])
+    made = await api.create_job(schedule=DAILY, calendars=[calendar["id"]])
     assert made["next_run_at"] == "2027-01-17T00:00:00Z"
     path = f"/calendars/{calendar['id']}"
     moved = [
@@ -134,7 +134,7 @@ async def test_calendars_are_tried_with_the_jobs_that_would_move(api: ApiHarness
 
 
 async def test_freezes_are_tried_both_ways(api: ApiHarness, owner: Any, clock: ManualClock) -> None:
-    made = await api.make()
+    made = await api.create_job()
     told = await tried(api, owner, "POST", "/freezes", role="operator", body={"reason": "move"})
     assert told["jobs"] == 1
     await api.request("POST", f"/jobs/{made['id']}/run")
@@ -200,7 +200,7 @@ async def test_workspaces_are_tried_with_what_would_end(api: ApiHarness, owner: 
     ).status_code == 409
     told = await tried(api, owner, "PATCH", "/workspaces/acme", who="system", body={"name": "ACME"})
     assert told["workspace"]["name"] == "ACME"
-    made = await api.make()
+    made = await api.create_job()
     await api.request("POST", f"/jobs/{made['id']}/run")
     told = await tried(api, owner, "DELETE", "/workspaces/acme", who="system")
     assert (told["jobs"], told["keys"], told["runs"]) == (1, 4, 1)
@@ -238,7 +238,7 @@ async def test_every_write_to_these_can_be_tried(api: ApiHarness) -> None:
 
 async def test_an_agent_tries_no_more_than_it_may_do(api: ApiHarness) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    made = await api.make()
+    made = await api.create_job()
     for verb in ("run", "skip-next"):
         answer = await api.request("POST", f"/jobs/{made['id']}/{verb}", role="agent", params=DRY, json={})
         assert answer.status_code == 404, verb

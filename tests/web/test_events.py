@@ -21,7 +21,7 @@ from foliot.testing.clock import ManualClock
 from foliot.web import sse
 from tests.polling import wait_until
 from tests.web.conftest import ApiHarness, job, problems
-from tests.web.event_streams import StreamServer, served
+from tests.web.event_streams import StreamServer, serve_streams
 
 pytestmark = pytest.mark.anyio
 WORKER = WorkerId(uuid4())
@@ -29,7 +29,7 @@ WORKER = WorkerId(uuid4())
 
 @pytest.fixture
 async def edge(api: ApiHarness) -> AsyncIterator[StreamServer]:
-    async with served(api) as opened:
+    async with serve_streams(api) as opened:
         yield opened
 
 
@@ -47,7 +47,7 @@ async def test_what_people_and_the_engine_do_is_told_in_order(edge: StreamServer
         first = await reader.frame()
         assert first is not None
         assert (first.event, first.id is None) == (None, False)
-        made = await api.make(retry={"max": 0})
+        made = await api.create_job(retry={"max": 0})
         await api.request("POST", f"/jobs/{made['id']}/pause", role="operator")
         await api.request("POST", f"/jobs/{made['id']}/resume", role="operator")
         clock.advance(timedelta(minutes=10))
@@ -81,14 +81,14 @@ async def test_who_comes_back_with_its_last_id_gets_what_it_missed_and_nothing_t
     api = edge.api
     async with edge.stream("/events") as reader:
         await reader.frame()
-        await api.make(name="one")
+        await api.create_job(name="one")
         seen = await reader.event()
     assert seen is not None
     for name in ("two", "three"):
-        await api.make(name=name)
+        await api.create_job(name=name)
     async with edge.stream("/events", Last_Event_ID=seen.id or "") as reader:
         got = await reader.events(2)
-        await api.make(name="four")
+        await api.create_job(name="four")
         got += await reader.events(1)
     assert [each.data["job_name"] for each in got] == ["two", "three", "four"]
 
@@ -101,12 +101,12 @@ async def test_who_stayed_away_too_long_is_told_that_there_is_a_gap(
         begun = await reader.frame()
     assert begun is not None
     clock.advance(timedelta(hours=2))
-    await api.make(name="unheard")
+    await api.create_job(name="unheard")
     async with edge.stream("/events", Last_Event_ID=begun.id or "") as reader:
         reset = await reader.event()
         assert reset is not None
         assert reset.event == "reset"
-        await api.make(name="heard")
+        await api.create_job(name="heard")
         found = await reader.event()
         assert found is not None
         assert found.data["job_name"] == "heard"
@@ -114,7 +114,7 @@ async def test_who_stayed_away_too_long_is_told_that_there_is_a_gap(
 
 async def test_filters_choose_kinds_nouns_and_one_job(edge: StreamServer) -> None:
     api = edge.api
-    one, other = await api.make(name="one"), await api.make(name="other")
+    one, other = await api.create_job(name="one"), await api.create_job(name="other")
     async with (
         edge.stream("/events?types=job.paused,freeze") as kinds,
         edge.stream(f"/events?job={other['id']}") as of_job,
@@ -139,10 +139,10 @@ async def test_an_agent_hears_of_its_own_jobs_and_a_workspace_of_its_own_alone(e
     ):
         await agent.frame()
         await globex.frame()
-        await api.make(name="canary of acme")
+        await api.create_job(name="canary of acme")
         await api.request("POST", "/freezes", role="operator", json={"reason": "x"})
         await api.request("POST", "/jobs", role="agent", json=job(name="own"))
-        await api.make("globex", name="theirs")
+        await api.create_job("globex", name="theirs")
         for reader, name in ((agent, "own"), (globex, "theirs")):
             found = await reader.event()
             assert found is not None
@@ -153,7 +153,7 @@ async def test_for_a_workspace_that_nobody_listens_to_nothing_is_written(
     edge: StreamServer, owner: Any
 ) -> None:
     api = edge.api
-    await api.make("globex")
+    await api.create_job("globex")
     assert owner.execute("SELECT count(*) FROM foliot.events").fetchone() == (0,)
 
 
@@ -181,7 +181,7 @@ async def test_silence_is_filled_and_moves_the_reader_on(
     monkeypatch.setattr(sse, "HEARTBEAT", 0.0)
     async with edge.stream("/events?types=run.failed") as reader:
         first = await reader.frame()
-        await edge.api.make(name="not asked for")
+        await edge.api.create_job(name="not asked for")
         second = await reader.frame()
         while second is not None and second.id == (first and first.id):
             second = await reader.frame()
@@ -215,12 +215,12 @@ async def test_what_cannot_be_listened_to_is_refused_with_its_reason(shared_api:
 
 
 async def test_two_servers_tell_the_same_story(api: ApiHarness, clock: ManualClock) -> None:
-    async with served(api) as left, served(api) as right:
+    async with serve_streams(api) as left, serve_streams(api) as right:
         async with left.stream("/events") as reader:
             begun = await reader.frame()
         assert begun is not None
         names = [f"job {place}" for place in range(30)]
-        await asyncio.gather(*(api.make(name=name) for name in names))
+        await asyncio.gather(*(api.create_job(name=name) for name in names))
         stories = []
         for edge in (left, right):
             async with edge.stream("/events", Last_Event_ID=begun.id or "") as reader:

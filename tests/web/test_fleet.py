@@ -58,7 +58,7 @@ async def test_what_a_worker_runs_is_counted_for_the_workspace_that_asks(
     api: ApiHarness, clock: ManualClock
 ) -> None:
     for who in ("acme", "acme", "globex"):
-        await api.make(who)
+        await api.create_job(who)
     clock.advance(timedelta(minutes=10))
     worker = await workers.register(api.database, "host/1", ["default"], ["http"], 10)
     await tick(api.database)
@@ -77,9 +77,9 @@ async def test_a_queue_tells_what_stands_in_it_and_what_nobody_could_take(
     api: ApiHarness, clock: ManualClock
 ) -> None:
     await workers.register(api.database, "host/1", ["default"], ["http"], 10)
-    await api.make()
-    await api.make(name="letters", queue="mail")
-    await api.make("globex", queue="theirs")
+    await api.create_job()
+    await api.create_job(name="letters", queue="mail")
+    await api.create_job("globex", queue="theirs")
     due = clock.advance(timedelta(minutes=10))
     await tick(api.database)
     clock.advance(timedelta(seconds=10))
@@ -93,8 +93,8 @@ async def test_a_queue_tells_what_stands_in_it_and_what_nobody_could_take(
 
 async def test_to_an_agent_only_its_own_runs_stand_in_line(api: ApiHarness, clock: ManualClock) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    await api.make(queue="secret-project")
-    await api.make()
+    await api.create_job(queue="secret-project")
+    await api.create_job()
     await api.request("POST", "/jobs", role="agent", json=job())
     clock.advance(timedelta(minutes=10))
     await tick(api.database)

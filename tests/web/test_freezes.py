@@ -48,7 +48,7 @@ async def test_a_freeze_is_answered_as_it_was_written(api: ApiHarness, clock: Ma
 async def test_what_it_covers_is_skipped_and_says_so_until_it_is_lifted(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    billed, other = await api.make(tags=["billing"]), await api.make(name="other")
+    billed, other = await api.create_job(tags=["billing"]), await api.create_job(name="other")
     found = await turned_on(api, scope=TAGGED)
     assert found["status"] == "in_force"
     clock.advance(timedelta(minutes=10))
@@ -86,7 +86,7 @@ async def test_freezes_are_listed_newest_first_a_page_at_a_time(api: ApiHarness,
 
 
 async def test_a_preview_counts_what_it_would_hold_and_keeps_nothing(api: ApiHarness) -> None:
-    await api.make(tags=["billing"])
+    await api.create_job(tags=["billing"])
     answer = await api.request(
         "POST", "/freezes/preview", role="operator", json={"reason": "x", "scope": TAGGED}
     )
@@ -97,7 +97,7 @@ async def test_a_preview_counts_what_it_would_hold_and_keeps_nothing(api: ApiHar
 
 async def test_what_is_wrong_is_told_where_it_stands(api: ApiHarness, clock: ManualClock) -> None:
     past = write_instant(clock.now() - timedelta(hours=1))
-    theirs = await api.make("globex")
+    theirs = await api.create_job("globex")
     for change, pointer in (
         ({"scope": {}}, "/scope"),
         ({"scope": {"everything": True, "tags": ["a"]}}, "/scope"),
@@ -126,7 +126,7 @@ async def test_another_workspace_knows_nothing_of_them(api: ApiHarness) -> None:
 
 async def test_an_agent_sees_what_covers_its_own_jobs_and_changes_none(api: ApiHarness) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.ADMIN, kind=PrincipalKind.AGENT)
-    others = await api.make(name="of others")
+    others = await api.create_job(name="of others")
     own = (await api.request("POST", "/jobs", role="agent", json=job(name="own"))).json()
     everything = await turned_on(api)
     both = await turned_on(api, scope={"jobs": [own["id"], others["id"]]})

@@ -44,7 +44,7 @@ async def test_a_repeat_gets_the_first_answer_and_does_nothing(api: ApiHarness, 
 
 
 async def test_the_first_answer_comes_back_though_the_job_has_changed_since(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     path = f"/jobs/{made['id']}"
     paused = await api.request("POST", f"{path}/pause", headers=KEY)
     await api.request("POST", f"{path}/resume")
@@ -65,7 +65,7 @@ async def test_the_same_key_with_another_request_is_refused(api: ApiHarness) -> 
 
 
 async def test_a_refusal_leaves_the_key_free(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     path = f"/jobs/{made['id']}/resume"
     assert (await api.request("POST", path, headers=KEY)).status_code == 409
     assert (await api.request("POST", "/jobs", json=job(name=""), headers=KEY)).status_code == 422
@@ -101,7 +101,7 @@ async def test_what_is_no_key_is_refused(api: ApiHarness, key: str) -> None:
 
 
 async def test_on_other_methods_a_key_does_no_harm(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     for name in ("one", "two"):
         answer = await api.request("PATCH", f"/jobs/{made['id']}", json={"name": name}, headers=KEY)
         assert (answer.status_code, answer.json()["name"]) == (200, name)
@@ -109,7 +109,7 @@ async def test_on_other_methods_a_key_does_no_harm(api: ApiHarness) -> None:
 
 
 async def test_a_repeat_of_a_conditional_request_is_not_refused_as_stale(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     await api.request("PATCH", f"/jobs/{made['id']}", json={"name": "other"})
     headers = {**KEY, "If-Match": '"2"'}
     first = await api.request("POST", f"/jobs/{made['id']}/revert", json={"revision": 1}, headers=headers)
@@ -122,7 +122,7 @@ async def test_a_repeat_of_a_conditional_request_is_not_refused_as_stale(api: Ap
 async def test_a_death_between_commit_and_answer_does_not_do_it_twice(
     api: ApiHarness, owner: Any, clock: ManualClock, path: str, noun: str
 ) -> None:
-    made = await api.make()
+    made = await api.create_job()
     url, body = (f"/jobs/{made['id']}{path}", {}) if path else ("/jobs", job(name="new"))
     first = await api.request("POST", url, json=body, headers=KEY)
     _forget_answer(owner)
@@ -141,7 +141,7 @@ async def test_a_death_between_commit_and_answer_does_not_do_it_twice(
 async def test_where_the_answer_cannot_be_made_again_it_is_said_that_it_was_done(
     api: ApiHarness, owner: Any, clock: ManualClock
 ) -> None:
-    made = await api.make()
+    made = await api.create_job()
     await api.request("POST", f"/jobs/{made['id']}/pause", headers=KEY)
     _forget_answer(owner)
     owner.execute("UPDATE foliot.idempotency_keys SET object_kind = 'batch'")
@@ -161,7 +161,7 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
         await idempotency.begin(api.database, api.ids["acme"], asked)
     clock.advance(timedelta(minutes=1))
     heir = await idempotency.begin(api.database, api.ids["acme"], asked)
-    made = await api.make()
+    made = await api.create_job()
     late, now = (Actor("somebody", claim=claim) for claim in (dead, heir))  # type: ignore[arg-type]
     with pytest.raises(Conflict, match="taken over"):
         await job_status.pause(api.database, Scope(api.ids["acme"], late), _id(made))

@@ -23,7 +23,7 @@ async def patch(api: ApiHarness, made: dict[str, Any], body: Any, **more: Any) -
 
 
 async def test_a_patch_changes_what_it_names_and_nothing_else(api: ApiHarness) -> None:
-    made = await api.make(timeout="5m", tags=["a"], payload={"one": 1, "two": {"deep": True}})
+    made = await api.create_job(timeout="5m", tags=["a"], payload={"one": 1, "two": {"deep": True}})
     answer = await patch(
         api, made, {"name": "other", "payload": {"one": None, "two": {"more": 2}}, "tags": ["b"]}
     )
@@ -37,7 +37,7 @@ async def test_a_patch_changes_what_it_names_and_nothing_else(api: ApiHarness) -
 
 
 async def test_null_gives_a_field_its_default(api: ApiHarness) -> None:
-    made = await api.make(timeout="5m", max_runs=3, retry={"max": 9})
+    made = await api.create_job(timeout="5m", max_runs=3, retry={"max": 9})
     after = (await patch(api, made, {"timeout": None, "max_runs": None, "retry": None})).json()
     assert (after["timeout"], after["max_runs"], after["retry"]["max"]) == ("10m", None, 3)
     answer = await patch(api, made, {"name": None})
@@ -58,13 +58,13 @@ async def test_null_gives_a_field_its_default(api: ApiHarness) -> None:
 async def test_a_schedule_is_patched_in_its_fields_or_as_a_whole(
     api: ApiHarness, change: dict[str, Any], words: str
 ) -> None:
-    made = await api.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"})
+    made = await api.create_job(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"})
     answer = await patch(api, made, {"schedule": change})
     assert (answer.status_code, answer.json()["schedule"]["words"]) == (200, words), answer.text
 
 
 async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     assert (await patch(api, made, made)).json() == made, "nothing has changed, so there is no new revision"
     answer = await patch(api, made, {"name": "x", "status": "paused", "run_count": 7, "enabled": False})
     assert answer.status_code == 422
@@ -78,7 +78,9 @@ async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(api: A
 
 
 async def test_a_whole_job_is_put_though_it_has_run_meanwhile(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(description="old", timeout="5m", schedule={"kind": "interval", "every": "10m"})
+    made = await api.create_job(
+        description="old", timeout="5m", schedule={"kind": "interval", "every": "10m"}
+    )
     clock.advance(timedelta(minutes=10))
     await tick(api.database)
     body = {**made, "name": "other"}
@@ -97,14 +99,14 @@ async def test_a_whole_job_is_put_though_it_has_run_meanwhile(api: ApiHarness, c
 
 
 async def test_old_words_beside_new_fields_do_not_stand_in_the_way(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     body = {**made, "schedule": {**made["schedule"], "every": "20m"}}
     after = (await api.request("PUT", f"/jobs/{made['id']}", json=body)).json()
     assert after["schedule"]["words"] == "Every 20 minutes"
 
 
 async def test_a_one_shot_that_is_over_can_still_be_renamed(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule={"words": "in 2 hours"}, end_at="2027-01-16T00:00:00Z")
+    made = await api.create_job(schedule={"words": "in 2 hours"}, end_at="2027-01-16T00:00:00Z")
     clock.advance(timedelta(days=3))
     await tick(api.database)
     answer = await patch(api, made, {"name": "other"})
@@ -114,7 +116,7 @@ async def test_a_one_shot_that_is_over_can_still_be_renamed(api: ApiHarness, clo
 
 
 async def test_what_is_wrong_with_a_change_is_told_at_once_and_nothing_is_changed(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     answer = await patch(api, made, {"timeout": 5, "nmae": "x", "schedule": {"every": "never"}})
     assert answer.status_code == 422
     assert set(problems(answer)) == {"/timeout", "/nmae", "/schedule/every"}
@@ -159,7 +161,7 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(api: ApiHarness) -> 
     [("2", 'Send "2", with the quotes.'), ("", "as it came"), ("two", "as it came"), ('"2", 3', 'Send "3"')],
 )
 async def test_an_if_match_that_is_no_tag_is_named(api: ApiHarness, tags: str, hint: str) -> None:
-    made = await api.make()
+    made = await api.create_job()
     for method in ("PATCH", "DELETE"):
         answer = await api.request(method, f"/jobs/{made['id']}", json={}, headers={"If-Match": tags})
         assert answer.status_code == 422, answer.text
@@ -168,14 +170,14 @@ async def test_an_if_match_that_is_no_tag_is_named(api: ApiHarness, tags: str, h
 
 
 async def test_an_if_match_of_something_else_says_so(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     for tags, words in (('"abc"', "names no revision"), ('W/"1"', "Weak tags")):
         answer = await patch(api, made, {"name": "x"}, headers={"If-Match": tags})
         assert (answer.status_code, words in answer.json()["detail"]) == (412, True), answer.text
 
 
 async def test_of_two_at_once_with_the_same_etag_one_wins(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     headers = {"If-Match": '"1"'}
     answers = await asyncio.gather(
         *(patch(api, made, {"name": name}, headers=headers) for name in ("one", "two"))
@@ -187,7 +189,7 @@ async def test_of_two_at_once_with_the_same_etag_one_wins(api: ApiHarness) -> No
 
 
 async def test_patches_of_different_fields_at_once_all_count(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     changes: list[dict[str, Any]] = [{"name": "other"}, {"timeout": "1m"}, {"tags": ["a"]}]
     answers = await asyncio.gather(*(patch(api, made, change) for change in changes))
     assert {answer.status_code for answer in answers} == {200}
@@ -196,7 +198,7 @@ async def test_patches_of_different_fields_at_once_all_count(api: ApiHarness) ->
 
 
 async def test_an_etag_that_still_holds_is_answered_without_a_body(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     path = f"/jobs/{made['id']}"
     tag = (await api.request("GET", path)).headers["etag"]
     same = await api.request("GET", path, headers={"If-None-Match": f'"x", W/{tag}'})
@@ -209,7 +211,7 @@ async def test_an_etag_that_still_holds_is_answered_without_a_body(api: ApiHarne
 
 
 async def test_revisions_tell_who_changed_what_and_why(api: ApiHarness) -> None:
-    made = await api.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "UTC"}, tags=["a"])
+    made = await api.create_job(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "UTC"}, tags=["a"])
     change = {
         "schedule": {"expr": "0 7 * * *"},
         "tags": ["a", "b"],
@@ -231,7 +233,7 @@ async def test_revisions_tell_who_changed_what_and_why(api: ApiHarness) -> None:
 
 
 async def test_a_job_goes_back_to_an_old_revision(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     await patch(api, made, {"name": "other", "timeout": "1m"})
     api.hints.clear()
     body = {"revision": 1, "note": "It was better."}
@@ -249,7 +251,7 @@ async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_i
     api: ApiHarness,
 ) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    upstream, manual = await api.make(name="of a person"), {"kind": "manual"}
+    upstream, manual = await api.create_job(name="of a person"), {"kind": "manual"}
     mine = (await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=manual))).json()
     await patch(api, mine, {"depends_on": [{"job": upstream["id"]}]})
     kept = await patch(api, mine, {"timeout": "1m"}, role="agent")
@@ -262,7 +264,7 @@ async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_i
 
 
 async def test_delete_archives_and_purge_is_for_administrators(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     path = f"/jobs/{made['id']}"
     answer = await api.request("DELETE", path)
     assert (answer.status_code, answer.content) == (204, b"")
@@ -275,9 +277,9 @@ async def test_delete_archives_and_purge_is_for_administrators(api: ApiHarness) 
 
 
 async def test_deleting_what_others_depend_on_needs_detach(api: ApiHarness) -> None:
-    first = await api.make(name="extract")
+    first = await api.create_job(name="extract")
     after = {"job": first["id"]}
-    second = await api.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
+    second = await api.create_job(name="load", schedule={"kind": "manual"}, depends_on=[after])
     answer = await api.request("DELETE", f"/jobs/{first['id']}")
     assert (answer.status_code, "load" in answer.json()["detail"]) == (409, True)
     assert (await api.request("DELETE", f"/jobs/{first['id']}", params={"detach": "true"})).status_code == 204
@@ -285,7 +287,7 @@ async def test_deleting_what_others_depend_on_needs_detach(api: ApiHarness) -> N
 
 
 async def test_what_others_own_cannot_be_changed_from_outside(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     key = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     strangers = [api.keys["globex", "editor"], key]
     for method, path, body in (
@@ -381,7 +383,7 @@ async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wron
 ) -> None:
     answer = await api.request("POST", "/jobs", json=job(type=kind, config=config))
     assert (answer.status_code, problems(answer)) == (422, wrong)
-    made = await api.make()
+    made = await api.create_job()
     answer = await api.request("PUT", f"/jobs/{made['id']}", json=job(type=kind, config=config))
     assert (answer.status_code, problems(answer)) == (422, wrong)
 
@@ -399,9 +401,11 @@ async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(api: Ap
         "POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"}
     )
     assert made.status_code == 201, made.text
-    await api.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret})
-    await api.make(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
-    await api.make(type="elsewhere", config={"anything": 1})
+    await api.create_job(
+        config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret}
+    )
+    await api.create_job(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
+    await api.create_job(type="elsewhere", config={"anything": 1})
 
 
 async def test_celery_without_results_is_refused_when_the_job_is_written(api: ApiHarness) -> None:

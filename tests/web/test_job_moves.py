@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_manual_run_is_made_at_once_with_its_own_input(api: ApiHarness) -> None:
-    made = await api.make(payload={"full": False, "keep": 1})
+    made = await api.create_job(payload={"full": False, "keep": 1})
     answer = await api.request(
         "POST", f"/jobs/{made['id']}/run", role="operator", json={"input": {"full": True}}
     )
@@ -38,13 +38,13 @@ async def test_a_manual_run_is_made_at_once_with_its_own_input(api: ApiHarness) 
 
 
 async def test_a_manual_run_needs_no_body_and_waits_behind_a_live_one(api: ApiHarness) -> None:
-    made = await api.make(schedule={"kind": "manual"})
+    made = await api.create_job(schedule={"kind": "manual"})
     statuses = [(await api.request("POST", f"/jobs/{made['id']}/run")).json()["status"] for _ in range(2)]
     assert statuses == ["ready", "waiting"]
 
 
 async def test_a_paused_job_plans_nothing_until_it_is_resumed(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule={"kind": "interval", "every": "1m"})
+    made = await api.create_job(schedule={"kind": "interval", "every": "1m"})
     path = f"/jobs/{made['id']}"
     answer = await api.request("POST", f"{path}/pause", json={"reason": "maintenance"})
     paused = answer.json()
@@ -66,7 +66,7 @@ async def test_a_paused_job_plans_nothing_until_it_is_resumed(api: ApiHarness, c
 
 
 async def test_a_pause_may_have_an_end_in_the_future(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     path = f"/jobs/{made['id']}/pause"
     past = await api.request("POST", path, json={"until": "2027-01-15T11:00:00Z"})
     assert (past.status_code, list(problems(past))) == (422, ["/until"])
@@ -77,7 +77,7 @@ async def test_a_pause_may_have_an_end_in_the_future(api: ApiHarness) -> None:
 
 
 async def test_a_move_that_cannot_be_made_says_which_can(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     answer = await api.request("POST", f"/jobs/{made['id']}/resume")
     assert (answer.status_code, answer.json()["code"]) == (409, "illegal_move")
     assert answer.json()["detail"] == "This job is active, so it cannot resume."
@@ -99,21 +99,21 @@ async def test_a_move_that_cannot_be_made_says_which_can(api: ApiHarness) -> Non
 async def test_a_wrong_body_is_refused_where_it_is_wrong(
     api: ApiHarness, verb: str, body: Any, pointer: str
 ) -> None:
-    made = await api.make()
+    made = await api.create_job()
     answer = await api.request("POST", f"/jobs/{made['id']}/{verb}", json=body)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
 async def test_a_job_after_another_names_it(api: ApiHarness) -> None:
-    first = await api.make(name="extract")
+    first = await api.create_job(name="extract")
     after = {"job": first["id"], "on": "success", "mode": "trigger", "delay": "5m", "max_age": None}
-    second = await api.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
+    second = await api.create_job(name="load", schedule={"kind": "manual"}, depends_on=[after])
     assert (second["depends_on"], second["depends_when"]) == ([after], "all")
     assert (await api.request("GET", f"/jobs/{second['id']}")).json() == second
 
 
 async def test_what_can_start_something_hints_at_it(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     said = []
     for verb in ("run", "pause", "resume", "resume"):
         api.hints.clear()
@@ -121,12 +121,12 @@ async def test_what_can_start_something_hints_at_it(api: ApiHarness) -> None:
         said.append(sorted(api.hints))
     assert said == [["ready"], [], ["ready", "timers"], []]
     api.hints.clear()
-    await api.make()
+    await api.create_job()
     assert api.hints == ["timers"]
 
 
 async def test_what_was_done_is_in_the_audit(api: ApiHarness, owner: Any) -> None:
-    made = await api.make()
+    made = await api.create_job()
     paused = await api.request("POST", f"/jobs/{made['id']}/pause", headers={"X-Forwarded-For": "192.0.2.7"})
     found = owner.execute(
         "SELECT action, actor, host(address), request_id, prefix FROM foliot.audit"
@@ -157,7 +157,7 @@ DAY_BEFORE = datetime(2027, 1, 14, tzinfo=UTC)
 async def test_a_verb_looks_under_its_lock_whether_the_job_is_as_it_was_seen(
     api: ApiHarness, owner: Any, verb: Verb
 ) -> None:
-    made = await api.make()
+    made = await api.create_job()
     edited = await api.request("PATCH", f"/jobs/{made['id']}", json={"name": "two"})
     before = owner.execute("SELECT count(*) FROM foliot.audit").fetchone()
     job_id, acme = JobId(UUID(made["id"])), api.ids["acme"]
@@ -168,7 +168,7 @@ async def test_a_verb_looks_under_its_lock_whether_the_job_is_as_it_was_seen(
 
 
 async def test_an_agent_cannot_edit_what_is_no_longer_its_own(api: ApiHarness, owner: Any) -> None:
-    made = await api.make()
+    made = await api.create_job()
     job_id, acme = JobId(UUID(made["id"])), api.ids["acme"]
     stranger = PrincipalId(uuid4())
     definition = (await jobs.get(api.database, acme, job_id)).definition

@@ -27,14 +27,16 @@ async def names(api: ApiHarness, **params: Any) -> list[str]:
 @pytest.fixture
 async def shelf(api: ApiHarness, clock: ManualClock) -> ApiHarness:
     """Four jobs a day apart, each with something of its own."""
-    await api.make(name="Daily Sync", type="http", tags=["billing", "nightly"], schedule=DAILY)
+    await api.create_job(name="Daily Sync", type="http", tags=["billing", "nightly"], schedule=DAILY)
     clock.advance(timedelta(days=1))
-    await api.make(name="daily 100% report", type="python", tags=["billing"], queue="slow", schedule=BY_HAND)
+    await api.create_job(
+        name="daily 100% report", type="python", tags=["billing"], queue="slow", schedule=BY_HAND
+    )
     clock.advance(timedelta(days=1))
-    paused = await api.make(name="under_score", type="http")
+    paused = await api.create_job(name="under_score", type="http")
     await api.request("POST", f"/jobs/{paused['id']}/pause")
     clock.advance(timedelta(days=1))
-    await api.make(name="éclair", type="http", enabled=False)
+    await api.create_job(name="éclair", type="http", enabled=False)
     return api
 
 
@@ -110,10 +112,10 @@ async def test_a_list_has_the_order_asked_for(shelf: ApiHarness, sort: str, foun
 
 async def test_jobs_stand_where_they_run_next_and_not_where_they_start(api: ApiHarness) -> None:
     yearly = {"kind": "cron", "expr": "0 0 1 6 *"}
-    await api.make(name="starts soon, runs late", schedule=yearly, start_at="2027-01-15T13:00:00Z")
-    await api.make(name="never", schedule={"kind": "manual"})
-    await api.make(name="tomorrow", schedule={"kind": "cron", "expr": "0 6 * * *"})
-    await api.make(name="in spring", schedule={"kind": "cron", "expr": "0 0 1 4 *"})
+    await api.create_job(name="starts soon, runs late", schedule=yearly, start_at="2027-01-15T13:00:00Z")
+    await api.create_job(name="never", schedule={"kind": "manual"})
+    await api.create_job(name="tomorrow", schedule={"kind": "cron", "expr": "0 6 * * *"})
+    await api.create_job(name="in spring", schedule={"kind": "cron", "expr": "0 0 1 4 *"})
     order = ["tomorrow", "in spring", "starts soon, runs late", "never"]
     assert await names(api, sort="next_run_at") == order
     assert await names(api, sort="-next_run_at") == order[::-1]
@@ -133,7 +135,7 @@ async def test_jobs_stand_where_they_run_next_and_not_where_they_start(api: ApiH
 )
 @pytest.mark.parametrize("q", ["", "type:http", "failures:<1 -type:python"])
 async def test_pages_of_any_order_and_filter_add_up(shelf: ApiHarness, sort: str, q: str) -> None:
-    await shelf.make(name="Daily Sync", type="http")  # the same name twice
+    await shelf.create_job(name="Daily Sync", type="http")  # the same name twice
     whole = (await shelf.request("GET", "/jobs", params={"sort": sort, "q": q})).json()
     assert whole["next_cursor"] is None
     seen: list[dict[str, Any]] = []
@@ -229,7 +231,7 @@ async def test_a_cursor_may_name_any_instant_and_no_other(
 
 
 async def test_an_agent_finds_its_own_jobs_whatever_it_asks_for(api: ApiHarness) -> None:
-    await api.make(name="of a person")
+    await api.create_job(name="of a person")
     api.keys["acme", "agent"] = await api.create_key(
         "acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT, name="Robot"
     )
@@ -242,6 +244,6 @@ async def test_an_agent_finds_its_own_jobs_whatever_it_asks_for(api: ApiHarness)
 
 
 async def test_a_filter_does_not_reach_into_another_workspace(api: ApiHarness) -> None:
-    made = await api.make(who="globex", name="canary", tags=["canary"])
+    made = await api.create_job(who="globex", name="canary", tags=["canary"])
     for q in ("canary", "tag:canary", f"id:{made['id']}", f"owner:{made['owner']}"):
         assert await names(api, q=q) == []

@@ -66,7 +66,7 @@ async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(api: Api
 async def test_a_type_that_is_type_off_skips_its_planned_times_in_that_workspace_alone(
     api: ApiHarness, clock: ManualClock, owner: Any
 ) -> None:
-    mine, theirs = await api.make(), await api.make("globex")
+    mine, theirs = await api.create_job(), await api.create_job("globex")
     off = await api.request(
         "PUT", "/job-types/http", role="admin", json={"enabled": False, "reason": "moving"}
     )

@@ -79,7 +79,7 @@ async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(api: Ap
 async def test_a_schedule_can_be_said_in_each_of_these_ways(
     api: ApiHarness, schedule: dict[str, Any], kind: str, next_run_at: str | None, words: str
 ) -> None:
-    made = await api.make(schedule=schedule)
+    made = await api.create_job(schedule=schedule)
     assert (made["schedule"]["kind"], made["next_run_at"], made["schedule"]["words"]) == (
         kind,
         next_run_at,
@@ -88,8 +88,8 @@ async def test_a_schedule_can_be_said_in_each_of_these_ways(
 
 
 async def test_a_schedule_of_an_answer_can_be_sent_again(api: ApiHarness) -> None:
-    first = await api.make(schedule={"words": "every other tuesday at 14:30", "timezone": "Asia/Tokyo"})
-    again = await api.make(schedule=first["schedule"])
+    first = await api.create_job(schedule={"words": "every other tuesday at 14:30", "timezone": "Asia/Tokyo"})
+    again = await api.create_job(schedule=first["schedule"])
     assert again["schedule"] == first["schedule"]
 
 
@@ -102,7 +102,7 @@ async def test_words_that_contradict_the_fields_beside_them_are_refused(api: Api
 
 async def test_a_schedule_without_a_zone_takes_the_workspace_s(api: ApiHarness, owner: Any) -> None:
     owner.execute("UPDATE foliot.workspaces SET default_timezone = 'Asia/Tokyo' WHERE slug = 'acme'")
-    made = await api.make(schedule={"words": "every day at 9am"})
+    made = await api.create_job(schedule={"words": "every day at 9am"})
     assert (made["schedule"]["timezone"], made["next_run_at"]) == ("Asia/Tokyo", "2027-01-16T00:00:00Z")
 
 
@@ -139,19 +139,19 @@ async def test_every_field_comes_back(api: ApiHarness) -> None:
         "external_ref": {"source": "crontab", "id": 7},
         "payload": {"deep": [{"er": None}]},
     }
-    made = await api.make(**fields)
+    made = await api.create_job(**fields)
     assert {name: made[name] for name in fields} == fields
     assert (made["status"], made["next_run_at"]) == ("pending", "2027-02-01T00:00:00Z")
 
 
 async def test_a_job_made_disabled_has_no_next_time(api: ApiHarness) -> None:
-    made = await api.make(enabled=False)
+    made = await api.create_job(enabled=False)
     assert (made["status"], made["next_run_at"]) == ("disabled", None)
     assert (await api.request("GET", f"/jobs/{made['id']}/next")).json() == {"items": []}
 
 
 async def test_pages_follow_each_other_newest_first_and_end(api: ApiHarness) -> None:
-    names = [(await api.make(name=f"job {number}"))["name"] for number in range(5)]
+    names = [(await api.create_job(name=f"job {number}"))["name"] for number in range(5)]
     seen, cursor = [], None
     for _ in range(4):
         page = (
@@ -166,9 +166,9 @@ async def test_pages_follow_each_other_newest_first_and_end(api: ApiHarness) -> 
 
 
 async def test_a_list_can_be_narrowed_and_is_newest_first(api: ApiHarness, clock: ManualClock) -> None:
-    await api.make(name="one", tags=["billing"], queue="slow")
+    await api.create_job(name="one", tags=["billing"], queue="slow")
     clock.advance(timedelta(seconds=1))
-    await api.make(name="two", type="python", enabled=False)
+    await api.create_job(name="two", type="python", enabled=False)
 
     async def names(**params: Any) -> list[str]:
         found = (await api.request("GET", "/jobs", params=params)).json()["items"]
@@ -202,7 +202,7 @@ async def test_a_wrong_parameter_is_named(
 
 
 async def test_what_a_job_did_is_a_page_of_runs(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule={"kind": "interval", "every": "1m"})
+    made = await api.create_job(schedule={"kind": "interval", "every": "1m"})
     for _ in range(2):
         clock.advance(timedelta(minutes=1))
         await tick(api.database)
@@ -223,7 +223,9 @@ async def test_what_a_job_did_is_a_page_of_runs(api: ApiHarness, clock: ManualCl
 async def test_the_next_times_come_with_the_wall_clock_and_what_clock_changes_do(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    made = await api.make(schedule={"kind": "cron", "expr": "30 2 13-15 3 *", "timezone": "America/New_York"})
+    made = await api.create_job(
+        schedule={"kind": "cron", "expr": "30 2 13-15 3 *", "timezone": "America/New_York"}
+    )
     items = (await api.request("GET", f"/jobs/{made['id']}/next", params={"n": 2})).json()["items"]
     assert [(each["planned_for"], each["planned_local"]) for each in items] == [
         ("2027-03-13T07:30:00Z", "2027-03-13T02:30:00"),
@@ -234,14 +236,14 @@ async def test_the_next_times_come_with_the_wall_clock_and_what_clock_changes_do
 
 
 async def test_after_a_fixed_delay_only_the_first_time_is_known(api: ApiHarness) -> None:
-    made = await api.make(schedule={"kind": "interval", "every": "5m", "mode": "fixed_delay"})
+    made = await api.create_job(schedule={"kind": "interval", "every": "5m", "mode": "fixed_delay"})
     (only,) = (await api.request("GET", f"/jobs/{made['id']}/next")).json()["items"]
     assert only["planned_for"] == made["next_run_at"]
     assert only["notes"] == ["The next one comes 5m after that run ends."]
 
 
 async def test_no_more_times_are_named_than_the_job_may_still_run(api: ApiHarness) -> None:
-    made = await api.make(max_runs=2)
+    made = await api.create_job(max_runs=2)
     assert len((await api.request("GET", f"/jobs/{made['id']}/next")).json()["items"]) == 2
 
 
@@ -264,7 +266,7 @@ async def test_a_job_that_no_worker_could_run_is_written_and_says_so(api: ApiHar
 
 
 async def test_a_type_that_nobody_knows_is_taken_for_the_one_that_was_meant(api: ApiHarness) -> None:
-    made = await api.make(type="commnd", config={})
+    made = await api.create_job(type="commnd", config={})
     assert made["warnings"] == [
         'No live worker serves type "commnd" on queue "default". Did you mean "command"?'
     ]

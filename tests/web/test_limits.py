@@ -109,7 +109,7 @@ async def test_a_job_fires_no_more_often_than_its_workspace_allows(
 
 
 async def test_payloads_are_as_large_as_the_workspace_allows(api: ApiHarness) -> None:
-    made = await api.make(payload={"x": "y" * 100})
+    made = await api.create_job(payload={"x": "y" * 100})
     quota = {"quotas": {"payload_bytes": 50}}
     assert (await api.request("PATCH", "/workspaces/acme", who="system", json=quota)).status_code == 200
     large = {"config": {"url": "https://example.test/" + "y" * 100}, "payload": {"x": "y" * 100}}

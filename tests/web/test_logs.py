@@ -22,7 +22,7 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import ApiHarness
-from tests.web.event_streams import served
+from tests.web.event_streams import serve_streams
 
 pytestmark = pytest.mark.anyio
 WORKER = WorkerId(uuid4())
@@ -30,7 +30,7 @@ FENCES = count(1)  # each delivery is a holder's first
 
 
 async def running(api: ApiHarness, clock: ManualClock, **fields: Any) -> Claimed:
-    await api.make(**fields)
+    await api.create_job(**fields)
     clock.advance(timedelta(minutes=10))
     await tick(api.database)
     [claimed] = await claim(api.database, await api.register_worker(WORKER), "default", ["http"], 1, Turns())
@@ -66,7 +66,7 @@ async def test_who_follows_a_run_gets_each_line_once_and_its_end(api: ApiHarness
     run = await running(api, clock)
     path = f"/runs/{run.run_id}/logs"
     await write(api, clock, run.run_id, "one")
-    async with served(api) as edge:
+    async with serve_streams(api) as edge:
         async with edge.stream(f"{path}?follow=true") as reader:
             first = await reader.event()
             assert first is not None

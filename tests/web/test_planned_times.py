@@ -29,7 +29,7 @@ async def passed(
 
 
 async def test_the_next_times_pass_and_the_one_after_runs(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule=MINUTELY, overlap="concurrent")
+    made = await api.create_job(schedule=MINUTELY, overlap="concurrent")
     answer = await api.request(
         "POST", f"/jobs/{made['id']}/skip-next", role="operator", json={"n": 2, "reason": "holiday"}
     )
@@ -48,14 +48,14 @@ async def test_the_next_times_pass_and_the_one_after_runs(api: ApiHarness, clock
 
 
 async def test_without_a_body_the_next_one_alone_passes(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule=MINUTELY, overlap="concurrent")
+    made = await api.create_job(schedule=MINUTELY, overlap="concurrent")
     told = (await api.request("POST", f"/jobs/{made['id']}/skip-next")).json()
     assert (told["count"], told["reason"]) == (1, "Skipped by hand.")
     assert await passed(api, clock, made["id"], 2) == [("12:01", "operator"), ("12:02", None)]
 
 
 async def test_all_until_an_instant_pass(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule=MINUTELY, overlap="concurrent")
+    made = await api.create_job(schedule=MINUTELY, overlap="concurrent")
     path = f"/jobs/{made['id']}/skip-next"
     told = (await api.request("POST", path, json={"until": "2027-01-15T12:03:30Z"})).json()
     assert (told["count"], told["next_run_at"]) == (3, "2027-01-15T12:04:00Z")
@@ -63,7 +63,7 @@ async def test_all_until_an_instant_pass(api: ApiHarness, clock: ManualClock) ->
 
 
 async def test_explain_knows_that_a_later_time_will_pass(api: ApiHarness) -> None:
-    made = await api.make(schedule=MINUTELY)
+    made = await api.create_job(schedule=MINUTELY)
     await api.request("POST", f"/jobs/{made['id']}/skip-next", json={"n": 3})
     answer = await api.request("GET", f"/jobs/{made['id']}/explain", params={"at": "2027-01-15T12:03:00Z"})
     assert answer.status_code == 200, answer.text
@@ -71,7 +71,7 @@ async def test_explain_knows_that_a_later_time_will_pass(api: ApiHarness) -> Non
 
 
 async def test_a_skip_can_be_taken_back(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule=MINUTELY, overlap="concurrent")
+    made = await api.create_job(schedule=MINUTELY, overlap="concurrent")
     path = f"/jobs/{made['id']}/skip-next"
     await api.request("POST", path, json={"n": 5})
     assert (await api.request("DELETE", path)).status_code == 200
@@ -92,7 +92,7 @@ async def test_a_skip_can_be_taken_back(api: ApiHarness, clock: ManualClock) -> 
 async def test_what_cannot_pass_is_refused(
     api: ApiHarness, schedule: Any, body: Any, status: int, pointer: str | None
 ) -> None:
-    made = await api.make(schedule=schedule)
+    made = await api.create_job(schedule=schedule)
     answer = await api.request("POST", f"/jobs/{made['id']}/skip-next", json=body)
     assert answer.status_code == status
     if pointer is not None:
@@ -101,7 +101,7 @@ async def test_what_cannot_pass_is_refused(
 
 async def test_a_backfill_is_counted_first_and_then_made(api: ApiHarness, clock: ManualClock) -> None:
     clock.advance(timedelta(days=1))
-    made = await api.make(schedule={"kind": "cron", "expr": "0 * * * *"})
+    made = await api.create_job(schedule={"kind": "cron", "expr": "0 * * * *"})
     path, stretch = (
         f"/jobs/{made['id']}/backfill",
         {"from": "2027-01-16T00:00:00Z", "to": "2027-01-16T06:00:00Z"},
@@ -133,13 +133,13 @@ async def test_a_backfill_is_counted_first_and_then_made(api: ApiHarness, clock:
     ],
 )
 async def test_a_wrong_stretch_is_refused_where_it_is_wrong(api: ApiHarness, body: Any, pointer: str) -> None:
-    made = await api.make(schedule={"kind": "cron", "expr": "0 * * * *"})
+    made = await api.create_job(schedule={"kind": "cron", "expr": "0 * * * *"})
     answer = await api.request("POST", f"/jobs/{made['id']}/backfill", json=body)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
 async def test_to_an_agent_the_jobs_of_others_are_not_there_for_any_verb(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     stretch = {"from": "2027-01-01T00:00:00Z", "to": "2027-01-02T00:00:00Z"}
     bodies = {"pause": {}, "resume": {}, "disable": {}, "run": {}, "skip-next": {}, "backfill": stretch}
@@ -150,7 +150,7 @@ async def test_to_an_agent_the_jobs_of_others_are_not_there_for_any_verb(api: Ap
 
 
 async def test_a_job_is_type_off_and_on_again(api: ApiHarness) -> None:
-    made = await api.make()
+    made = await api.create_job()
     off = (
         await api.request("POST", f"/jobs/{made['id']}/disable", role="operator", json={"reason": "old"})
     ).json()

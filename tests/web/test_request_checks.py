@@ -50,7 +50,7 @@ async def test_a_job_explains_its_last_planned_time_where_none_is_named(
     api: ApiHarness, clock: ManualClock
 ) -> None:
     clock.advance(MINUTE)
-    made = await api.make(schedule=HOURLY)
+    made = await api.create_job(schedule=HOURLY)
     path = f"/jobs/{made['id']}"
     first = await why(api, path)
     assert (first["verdict"], first["what_next"], first["run"]) == ("will_run", [], None)
@@ -78,7 +78,7 @@ async def test_a_job_explains_its_last_planned_time_where_none_is_named(
 async def test_an_instant_may_be_past_future_or_written_with_an_offset(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    made = await api.make(schedule=HOURLY)
+    made = await api.create_job(schedule=HOURLY)
     path = f"/jobs/{made['id']}"
     for at, verdict in (
         ("2027-01-15T11:00:00Z", "not_created"),
@@ -95,7 +95,7 @@ async def test_an_instant_may_be_past_future_or_written_with_an_offset(
 
 
 async def test_a_stopped_job_says_by_whom_it_can_be_woken(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule=HOURLY)
+    made = await api.create_job(schedule=HOURLY)
     path = f"/jobs/{made['id']}"
     await api.request("POST", f"{path}/pause", json={"reason": "migration", "until": "2027-01-15T15:30:00Z"})
     clock.advance(HOUR + MINUTE)
@@ -110,7 +110,7 @@ async def test_a_stopped_job_says_by_whom_it_can_be_woken(api: ApiHarness, clock
 
 
 async def test_a_waiting_run_says_what_for_and_where_it_stands(api: ApiHarness) -> None:
-    made = await api.make(schedule=MANUAL)
+    made = await api.create_job(schedule=MANUAL)
     await api.request("POST", f"/jobs/{made['id']}/run")
     runs = [(await api.request("POST", f"/jobs/{made['id']}/run")).json() for _ in range(2)]
     told = await why(api, f"/runs/{runs[1]['id']}")
@@ -123,9 +123,9 @@ async def test_a_waiting_run_says_what_for_and_where_it_stands(api: ApiHarness) 
 
 
 async def test_a_job_and_a_workspace_tell_how_it_went(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule=HOURLY)
-    await api.make(name="off", enabled=False)
-    await api.make(who="globex", name="theirs")
+    made = await api.create_job(schedule=HOURLY)
+    await api.create_job(name="off", enabled=False)
+    await api.create_job(who="globex", name="theirs")
     for _ in range(3):
         clock.advance(HOUR)
         await tick(api.database)
@@ -162,14 +162,14 @@ async def test_a_job_and_a_workspace_tell_how_it_went(api: ApiHarness, clock: Ma
 async def test_the_agenda_lists_what_is_planned_with_what_it_should_take(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    daily = await api.make(
+    daily = await api.create_job(
         name="report",
         tags=["money"],
         schedule={"kind": "cron", "expr": "30 14 * * *", "timezone": "Europe/Paris"},
     )
-    beat = await api.make(name="beat", schedule={"kind": "interval", "every": "10m"})
-    await api.make(name="off", enabled=False, schedule=HOURLY)
-    await api.make(who="globex", name="theirs", schedule=HOURLY)
+    beat = await api.create_job(name="beat", schedule={"kind": "interval", "every": "10m"})
+    await api.create_job(name="off", enabled=False, schedule=HOURLY)
+    await api.create_job(who="globex", name="theirs", schedule=HOURLY)
     clock.advance(90 * MINUTE)
     await tick(api.database)
     await work(api, clock, 5 * MINUTE)
@@ -195,7 +195,7 @@ async def test_the_agenda_lists_what_is_planned_with_what_it_should_take(
 
 
 async def test_pauses_and_freezes_show_in_the_agenda(api: ApiHarness, clock: ManualClock) -> None:
-    made = await api.make(schedule={"kind": "cron", "expr": "0 */6 * * *", "timezone": "UTC"})
+    made = await api.create_job(schedule={"kind": "cron", "expr": "0 */6 * * *", "timezone": "UTC"})
     await api.request("POST", f"/jobs/{made['id']}/pause", json={"until": "2027-01-15T20:00:00Z"})
     assert [item["starts_at"] for item in (await agenda(api))["items"]] == [
         "2027-01-16T00:00:00Z",
@@ -235,7 +235,7 @@ async def test_an_agenda_is_for_a_stretch_ahead_that_is_not_too_long(shared_api:
 
 async def test_an_agents_agenda_is_of_its_own_jobs(api: ApiHarness) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    await api.make(schedule=HOURLY)
+    await api.create_job(schedule=HOURLY)
     mine = (await api.request("POST", "/jobs", role="agent", json=job(schedule=HOURLY))).json()
     assert {item["job_id"] for item in (await agenda(api, role="agent"))["items"]} == {mine["id"]}
     assert len((await agenda(api))["items"]) == 46

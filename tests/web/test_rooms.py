@@ -13,7 +13,7 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.testing.clock import ManualClock
 from tests.polling import wait_until
 from tests.web.conftest import ApiHarness, problems
-from tests.web.event_streams import served
+from tests.web.event_streams import serve_streams
 
 pytestmark = pytest.mark.anyio
 
@@ -152,7 +152,7 @@ async def test_the_same_message_sent_twice_under_one_key_is_there_once(api: ApiH
 
 async def test_who_waits_gets_the_message_when_it_comes(api: ApiHarness) -> None:
     made = await room(api)
-    async with served(api) as there:
+    async with serve_streams(api) as there:
         key = {"Authorization": f"Bearer {api.keys['acme', 'viewer']}"}
         waiting = asyncio.create_task(
             there.http.get(f"/api/v1/rooms/{made['id']}/messages?wait=19", headers=key)
@@ -175,7 +175,7 @@ async def test_who_follows_gets_what_was_there_and_what_comes_and_goes_on_where_
 ) -> None:
     made = await room(api)
     await post(api, made["id"], "one")
-    async with served(api) as there:
+    async with serve_streams(api) as there:
         async with there.stream(f"/rooms/{made['id']}/messages?follow=true") as reader:
             first = await reader.event()
             await post(api, made["id"], "two")
@@ -191,10 +191,10 @@ async def test_who_follows_gets_what_was_there_and_what_comes_and_goes_on_where_
 
 async def test_a_job_that_names_no_room_there_is_is_written_and_says_so(api: ApiHarness) -> None:
     wanted = {"text": "hello", "room": "standup"}
-    made = await api.make(type="message", config=wanted)
+    made = await api.create_job(type="message", config=wanted)
     told = "There is no room standup, or this job may not write in it. Its runs fail until there is one."
     assert told in made["warnings"]
     await room(api, key="standup")
-    assert told not in (await api.make(type="message", config=wanted))["warnings"]
-    elsewhere = await api.make(type="message", config={"text": "hello", "room": str(uuid4())})
+    assert told not in (await api.create_job(type="message", config=wanted))["warnings"]
+    elsewhere = await api.create_job(type="message", config={"text": "hello", "room": str(uuid4())})
     assert any("There is no room" in each for each in elsewhere["warnings"])

@@ -46,14 +46,14 @@ async def listed(api: ApiHarness, role: str = "viewer", **params: Any) -> list[d
 async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    billing = await api.make(name="bill", tags=["billing"], schedule=MANUAL, queue="money")
-    other = await api.make(name="mail", schedule={"kind": "interval", "every": "1h"})
+    billing = await api.create_job(name="bill", tags=["billing"], schedule=MANUAL, queue="money")
+    other = await api.create_job(name="mail", schedule={"kind": "interval", "every": "1h"})
     first = (await api.request("POST", f"/jobs/{billing['id']}/run")).json()
     clock.advance(HOUR)
     await tick(api.database)
     clock.advance(HOUR)
     await tick(api.database)  # the first is still live: skipped
-    await api.make(who="globex", name="theirs")
+    await api.create_job(who="globex", name="theirs")
     runs = await listed(api)
     assert [run["job_name"] for run in runs] == ["mail", "mail", "bill"]
     assert [run["attempts"] for run in runs] == [None] * 3
@@ -84,8 +84,8 @@ async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
 async def test_what_was_recorded_late_is_found_by_its_planned_time(
     api: ApiHarness, clock: ManualClock
 ) -> None:
-    made = await api.make(schedule={"kind": "interval", "every": "1h"}, misfire="skip")
-    await api.make(name="quiet", schedule=MANUAL)
+    made = await api.create_job(schedule={"kind": "interval", "every": "1h"}, misfire="skip")
+    await api.create_job(name="quiet", schedule=MANUAL)
     clock.advance(10 * HOUR + 30 * MINUTE)
     await tick(api.database)  # one gap record of ten times, made long after the first of them
     clock.advance(HOUR)
@@ -95,7 +95,7 @@ async def test_what_was_recorded_late_is_found_by_its_planned_time(
 
 
 async def test_pages_of_a_workspace_follow_each_other(api: ApiHarness, clock: ManualClock) -> None:
-    await api.make(schedule={"kind": "interval", "every": "1m"}, overlap="concurrent")
+    await api.create_job(schedule={"kind": "interval", "every": "1m"}, overlap="concurrent")
     for _ in range(5):
         clock.advance(MINUTE)
         await tick(api.database)
@@ -128,7 +128,7 @@ async def test_a_wrong_filter_is_named(shared_api: ApiHarness, params: dict[str,
 
 async def test_every_attempt_is_told(api: ApiHarness, clock: ManualClock) -> None:
     retry = {"max": 1, "strategy": "fixed", "base": "1m"}
-    made = await api.make(schedule=MANUAL, retry=retry)
+    made = await api.create_job(schedule=MANUAL, retry=retry)
     run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     path = f"/runs/{run['id']}"
     assert (await api.request("GET", f"{path}/attempts")).json() == {"items": []}
@@ -151,7 +151,7 @@ async def test_every_attempt_is_told(api: ApiHarness, clock: ManualClock) -> Non
 
 
 async def test_a_run_that_nobody_has_is_cancelled_at_once_with_its_reason(api: ApiHarness) -> None:
-    made = await api.make(schedule=MANUAL)
+    made = await api.create_job(schedule=MANUAL)
     run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     path = f"/runs/{run['id']}/cancel"
     answer = await api.request("POST", path, role="operator", json={"reason": "wrong month"})
@@ -165,7 +165,7 @@ async def test_a_run_that_nobody_has_is_cancelled_at_once_with_its_reason(api: A
 
 
 async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(api: ApiHarness) -> None:
-    made = await api.make(schedule=MANUAL)
+    made = await api.create_job(schedule=MANUAL)
     run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     waiting = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
     held = await taken(api)
@@ -183,7 +183,7 @@ async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(api: ApiHar
 
 
 async def test_a_finished_run_is_made_again_with_its_input_or_another(api: ApiHarness) -> None:
-    made = await api.make(schedule=MANUAL, payload={"month": 1, "full": True})
+    made = await api.create_job(schedule=MANUAL, payload={"month": 1, "full": True})
     run = (await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {"month": 2}})).json()
     path = f"/runs/{run['id']}/retry"
     early = await api.request("POST", path)
@@ -211,7 +211,7 @@ async def test_a_finished_run_is_made_again_with_its_input_or_another(api: ApiHa
 
 async def test_an_agent_reaches_the_runs_of_its_own_jobs_alone(api: ApiHarness, clock: ManualClock) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
-    others = await api.make(name="others", schedule=MANUAL)
+    others = await api.create_job(name="others", schedule=MANUAL)
     mine = (await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=MANUAL))).json()
     theirs = (await api.request("POST", f"/jobs/{others['id']}/run")).json()
     own = (await api.request("POST", f"/jobs/{mine['id']}/run", role="agent")).json()

@@ -57,7 +57,9 @@ async def begun(api: ApiHarness) -> Any:
 
 
 async def due(api: ApiHarness, clock: ManualClock, **fields: Any) -> dict[str, Any]:
-    made = await api.make(**{"schedule": {"kind": "interval", "every": "10s"}, "payload": {"n": 1}, **fields})
+    made = await api.create_job(
+        **{"schedule": {"kind": "interval", "every": "10s"}, "payload": {"n": 1}, **fields}
+    )
     clock.advance(timedelta(seconds=10))
     await tick(api.database)
     return made
@@ -165,7 +167,7 @@ async def test_a_claim_waits_for_work_and_the_bell_ends_the_wait(
     shire: ApiHarness, clock: ManualClock
 ) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
-    made = await shire.make(schedule={"kind": "manual"}, target={"server": "pvp"})
+    made = await shire.create_job(schedule={"kind": "manual"}, target={"server": "pvp"})
     waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
     state = await begun(shire)
     await shire.request("POST", f"/jobs/{made['id']}/run", json={})
@@ -186,7 +188,7 @@ async def test_a_server_that_stops_ends_the_wait_at_once(shire: ApiHarness) -> N
 
 async def test_a_revoked_key_gets_nothing_more_though_it_waited(shire: ApiHarness) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
-    made = await shire.make(schedule={"kind": "manual"}, target={"server": "pvp"})
+    made = await shire.create_job(schedule={"kind": "manual"}, target={"server": "pvp"})
     waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
     state = await begun(shire)
     keys = (await shire.request("GET", "/keys", role="admin")).json()["items"]
@@ -233,7 +235,7 @@ async def test_instances_are_made_moved_and_removed(shire: ApiHarness) -> None:
     moved = await shire.request("PATCH", f"/hosts/{h1}/instances/{made['id']}", json={"host_id": h2})
     assert moved.json()["host_id"] == h2
     assert (await shire.request("DELETE", f"/hosts/{h1}/instances/{made['id']}")).status_code == 404
-    await shire.make(target={"server": "pve"})
+    await shire.create_job(target={"server": "pve"})
     assert (await shire.request("DELETE", f"/hosts/{h2}/instances/{made['id']}")).status_code == 409
     gone = await shire.request("DELETE", f"/hosts/{h2}/instances/{made['id']}?force=true")
     assert gone.status_code == 204

@@ -67,9 +67,9 @@ async def test_a_workspace_is_made_changed_and_found_by_id_or_slug(
 async def test_a_workspace_that_is_put_away_takes_everything_with_it(
     api: ApiHarness, clock: ManualClock, owner: psycopg.Connection[Any]
 ) -> None:
-    running = await api.make(schedule=EVERY_SECOND)
-    waiting = await api.make(schedule=EVERY_SECOND, overlap="queue")
-    others = await api.make(who="globex", schedule=EVERY_SECOND)
+    running = await api.create_job(schedule=EVERY_SECOND)
+    waiting = await api.create_job(schedule=EVERY_SECOND, overlap="queue")
+    others = await api.create_job(who="globex", schedule=EVERY_SECOND)
     clock.set(clock.now().replace(second=5))
     await tick(api.database)
     worker = await api.register_worker(WorkerId(uuid4()))
@@ -117,7 +117,7 @@ async def test_a_workspace_that_is_put_away_takes_everything_with_it(
 async def test_the_janitor_finishes_what_a_dying_node_began(
     api: ApiHarness, owner: psycopg.Connection[Any]
 ) -> None:
-    await api.make()
+    await api.create_job()
     owner.execute("UPDATE foliot.workspaces SET archived_at = now() WHERE slug = 'acme'")
     assert await workspaces.finish_archiving(api.database)
     assert not await workspaces.finish_archiving(api.database)

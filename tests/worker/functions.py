@@ -1,4 +1,4 @@
-"""What the jobs of these tests call."""
+"""Functions that the jobs of these tests call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether processes live."""
+"""State of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a race needs: a stage, and a pair of eyes that sees who waits for whom."""
+"""A workspace for races, and a connection that sees which transaction waits for a lock."""
 
 from __future__ import annotations
 

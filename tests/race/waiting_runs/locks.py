@@ -1,4 +1,4 @@
-"""Two hands on one database: one holds a transaction open while the other meets its locks."""
+"""Waits for locks: one transaction stays open while another waits for its locks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from tests.race.lock_waits import until_blocked
+from tests.race.lock_waits import wait_until_blocked
 from tests.services.workspace_harness import WorkspaceHarness
 
 T = TypeVar("T")
@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def blocked(other: asyncio.Task[T], watcher: AsyncConnection[Any]) -> AsyncIterator[None]:
-    """Enters when `other` waits for a lock of ours; the block must let it go. Leaves when it is done."""
-    await until_blocked(watcher, other=other)
+    """Enter the block when `other` waits for a lock; the block must release it."""
+    await wait_until_blocked(watcher, other=other)
     yield
 
 
