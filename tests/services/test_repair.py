@@ -16,7 +16,7 @@ from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise, Window
 from foliot.services.runs import history
-from foliot.services.scheduling.repair import Repaired, repair_runs, repair_timers
+from foliot.services.scheduling.repair import RepairResult, repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
 from foliot.storage.server import Patience
 from foliot.storage.tx import Database
@@ -274,7 +274,7 @@ async def test_two_nodes_do_not_make_the_same_round(
 ) -> None:
     with owner.transaction():
         owner.execute("SELECT FROM foliot.scans FOR UPDATE")
-        assert await repair_timers(database) == await repair_runs(database) == Repaired()
+        assert await repair_timers(database) == await repair_runs(database) == RepairResult()
 
 
 async def test_a_timer_put_right_while_the_repair_waits_for_it_is_left_alone(

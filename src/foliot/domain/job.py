@@ -109,7 +109,7 @@ class Counters:
     """What a decision adds to a job's counters. A skip touches none but its own.
 
     `fires` counts runs made by the schedule, `runs` those that ended after at least one attempt, `skips` planned
-    times that did not run (a gap beyond counting adds the number it was counted to).
+    times that did not run (a range beyond counting adds the number it was counted to).
     """
 
     fires: int = 0

@@ -63,7 +63,7 @@ class RunFacts:
     job_id: JobId
     trigger: Trigger = Trigger.SCHEDULE
     status: RunStatus = RunStatus.RUNNING
-    is_live: bool = True  # False while it stands behind another run of its job
+    is_live: bool = True  # False while it waits for its turn behind another run of its job
     attempt_count: int = 1
     retries_used: int = 0
     losses: int = 0

@@ -1,4 +1,4 @@
-"""After a restore: jobs wait until the operator has said what becomes of the times that went by."""
+"""Release the jobs of a restored database, which wait until the operator decides about the planned times they missed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 async def release(database: Database, choice: MissedChoice) -> None:
-    """Let jobs run again. `catch_up` leaves the missed times to each job's misfire policy; `skip` records them as skipped first."""
+    """Release the jobs. `catch_up` leaves missed times to each job's misfire policy; `skip` records them as skipped first."""
     await installation.require_hold(database)
     if choice is MissedChoice.SKIP:
         while await _skip_some(database):
@@ -29,7 +29,7 @@ async def release(database: Database, choice: MissedChoice) -> None:
 
 
 async def _skip_some(database: Database) -> int:
-    """Answers with how many it has dealt with. A job that can neither be skipped nor set aside is no secret: the release fails."""
+    """Skip a batch of missed times; return how many jobs. Fail where a job can neither be skipped nor get a scheduler error."""
     try:
         return await _skip_together(database)
     except Unavailable:

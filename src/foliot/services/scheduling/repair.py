@@ -1,7 +1,7 @@
-"""Repair: what should never be wrong is looked at all the same, a stretch at a time, and put right under the timer's lock.
+"""Check timers and open runs that should never be wrong, a batch at a time, and correct them under the timer's lock.
 
-A timer that looks too early costs one look of the tick; one that looks too late, or never, loses planned times. Everything here
-leads back to the tick and to settling: the repair sets timers and counts, and they decide.
+A timer that is due too early costs one look of the tick; one that is due too late, or never, loses planned times. The repair sets timers
+and counts; the tick and the settlement decide.
 
 Why: docs/decisions/501-background-rounds-move-timers-only.md
 """
@@ -35,17 +35,17 @@ from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
 
-BATCH = 2_000  # timers or open runs looked at in one step
-LATE = timedelta(minutes=2)  # a timer this far behind has been left lying by every tick
-MOST_DUE = 500  # as many as a tick takes: what cannot be read among them would stop it
-MOST_RECORDED = 50  # planned times in a row that have their record already
+BATCH = 2_000  # timers or open runs checked in one step
+LATE = timedelta(minutes=2)  # a timer this far behind has been passed over by every tick
+MAX_DUE = 500  # the batch of a tick: an unreadable timer among them would stop it
+MAX_RECORDED = 50  # planned times in a row that have their record already
 _RUNNING = (JobStatus.ACTIVE, JobStatus.PENDING)
 _UNREADABLE = "Its definition cannot be read; save it again to bring it back."
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
-    """`late` counts timers that no tick has taken for a while (as far as it looked); `is_complete` ends a round."""
+class RepairResult:
+    """`late` counts timers that no tick has taken for a while; `is_complete` ends a round over all of them."""
 
     looked_at: int = 0
     repaired: int = 0
@@ -54,54 +54,54 @@ class Repaired:
 
     @property
     def is_more(self) -> bool:
-        """Worth going on at once: where one thing was wrong there may be more. A quiet round takes its time."""
+        """Return whether to continue at once: after one error there may be more. A round without errors takes its time."""
         return self.repaired > 0 and not self.is_complete
 
 
-async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
-    """One bounded step over the timers of active and pending jobs."""
+async def repair_timers(database: Database, limit: int = BATCH) -> RepairResult:
+    """Check one batch of timers of active and pending jobs."""
     async with database.tx(Role.ENGINE) as tx:
         reached = await scans.lock_position(tx, Scan.TIMERS)
         if reached is None or (await installation.get(tx)).is_held:
-            return Repaired()
-        late, unreadable = await repair.list_due(tx, tx.now - LATE, MOST_DUE)
+            return RepairResult()
+        late, unreadable = await repair.list_due(tx, tx.now - LATE, MAX_DUE)
         seen = await repair.list_timers(tx, reached.position, limit)
         unreadable += [each.job_id for each in seen if each.row is None]
-        mended = await _mend(tx, await _suspects(tx, seen))
+        mended = await _correct(tx, await _suspects(tx, seen))
         is_complete = len(seen) < limit
         await scans.store_position(tx, Scan.TIMERS, START if is_complete else seen[-1].job_id)
     if late:
         log.warning("timers.late", extra={"count": late, "by_seconds": LATE.total_seconds()})
     rebuilt = await _rebuild(database, set(unreadable))
-    return Repaired(len(seen), len(mended) + rebuilt, late, is_complete)
+    return RepairResult(len(seen), len(mended) + rebuilt, late, is_complete)
 
 
-async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
-    """One bounded step over the open runs: each is known to its timer, and none is over."""
+async def repair_runs(database: Database, limit: int = BATCH) -> RepairResult:
+    """Check one batch of open runs: its timer must count each, and none may have ended."""
     async with database.tx(Role.ENGINE) as tx:
         reached = await scans.lock_position(tx, Scan.RUNS)
         if reached is None:
-            return Repaired()
+            return RepairResult()
         seen = await repair.list_open_runs(tx, reached.position, limit)
         over = [each for each in seen if each.is_over]
         unknown = {each.job_id for each in seen if not each.is_known or each.is_over}
         rows = await timers.lock(tx, sorted(unknown)) if over else {}
         discarded = await run_queue.discard(tx, [each.run_id for each in over]) if over else []
-        mended = await _mend(tx, unknown, locked=rows)
+        mended = await _correct(tx, unknown, locked=rows)
         is_complete = len(seen) < limit
         await scans.store_position(tx, Scan.RUNS, START if is_complete else seen[-1].run_id)
     for run_id in discarded:
-        log.warning("run.discarded", extra={"run": str(run_id), "why": "it was in line though it is over"})
-    return Repaired(len(seen), len(mended) + len(discarded), is_complete=is_complete)
+        log.warning("run.discarded", extra={"run": str(run_id), "why": "it was queued although it has ended"})
+    return RepairResult(len(seen), len(mended) + len(discarded), is_complete=is_complete)
 
 
 async def refresh_zone_data(
     database: Database, version: str = ZONE_DATA_VERSION, limit: int = BATCH
 ) -> int | None:
-    """Move every timer that this node's zone data puts elsewhere; answers with how many. None where there is nothing to do.
+    """Set every timer to the time that this node's zone data gives it; return how many changed, or None where there is nothing to do.
 
-    The version is stored first: from then on nodes with older data do not tick, so none of them undoes a timer that is done.
-    The round is marked when it is complete; a node that dies on the way leaves the mark to the next.
+    The version is stored first: from then on nodes with older data do not tick, so none of them undoes a change. The round is marked
+    when it is complete; after a crash another node completes it.
     """
     async with database.tx(Role.ENGINE) as tx:
         stored = (await installation.get(tx)).tzdata_version or ""
@@ -115,13 +115,11 @@ async def refresh_zone_data(
     moved, position, is_complete = 0, START, False
     while not is_complete:
         async with database.tx(Role.ENGINE) as tx:
-            await installation.lock(
-                tx
-            )  # a node with still newer data stores its version before or after this step
+            await installation.lock(tx)  # a node with newer data stores its version before or after this step
             if (await installation.get(tx)).tzdata_version != version:
                 return moved
             seen = await repair.list_timers(tx, position, limit)
-            mended = await _mend(tx, await _suspects(tx, seen))
+            mended = await _correct(tx, await _suspects(tx, seen))
             changed = [each for each in mended if each.before != each.after]
             await repair.note_rescheduled(tx, changed, f"zone data {version}")
             is_complete = len(seen) < limit
@@ -150,10 +148,10 @@ def _is_suspect(seen: TimerCheck, row: TimerRow, context: JobContext, now: datet
     return miscounts or _is_misset(row, _should_be(row, context, now), context, now)
 
 
-async def _mend(
+async def _correct(
     tx: Tx, job_ids: Collection[JobId], locked: Mapping[JobId, TimerRow] | None = None
 ) -> list[RescheduledTimer]:
-    """Look at the suspects again under their locks, and put right what is wrong."""
+    """Check the suspects again under their locks, and correct what is wrong."""
     if not job_ids:
         return []
     rows = locked or await timers.lock(tx, sorted(job_ids))
@@ -162,8 +160,10 @@ async def _mend(
     counted = _counted(rows, await repair.list_queued(tx, rows))
     short = [job_id for job_id, row in counted.items() if row.live + row.waiting < _total(rows[job_id])]
     for run_id, job_id in await repair.end_orphans(tx, short) if short else []:
-        log.warning("run.interrupted", extra={"run": str(run_id), "job": str(job_id), "why": "nobody had it"})
-    placed = await _placed(tx, counted, context)
+        log.warning(
+            "run.interrupted", extra={"run": str(run_id), "job": str(job_id), "why": "no table held it"}
+        )
+    placed = await _replanned(tx, counted, context)
     wrong = {job_id: row for job_id, row in placed.items() if row != rows[job_id]}
     await repair.set_timers(tx, list(wrong.values()))
     writer = SettlementWriter(tx, wrong, context)
@@ -178,11 +178,11 @@ async def _mend(
     ]
 
 
-def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[QueuedRun]) -> dict[JobId, TimerRow]:
-    """The same timers with the counts that ready, leases and waiting give."""
+def _counted(rows: Mapping[JobId, TimerRow], queued: Iterable[QueuedRun]) -> dict[JobId, TimerRow]:
+    """Return the timers with the counts of ready, leases and waiting."""
     live: dict[JobId, list[RunId]] = defaultdict(list)
     behind: dict[JobId, int] = defaultdict(int)
-    for each in lines:
+    for each in queued:
         if each.is_behind:
             behind[each.job_id] += 1
         else:
@@ -198,10 +198,10 @@ def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[QueuedRun]) -> dict
     return counted
 
 
-async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], context: JobContext) -> dict[JobId, TimerRow]:
-    """The same timers where they should stand. A planned time that has its record already is passed over."""
+async def _replanned(tx: Tx, rows: Mapping[JobId, TimerRow], context: JobContext) -> dict[JobId, TimerRow]:
+    """Return the timers with the time they should have. Planned times that have their record already are passed over."""
     placed, unsure = dict(rows), list(rows)
-    for _ in range(MOST_RECORDED):
+    for _ in range(MAX_RECORDED):
         moved = []
         for job_id in unsure:
             row = placed[job_id]
