@@ -36,8 +36,8 @@ async def test_an_engine_that_fires_a_minute_early_is_caught(
 ) -> None:
     spoil(
         monkeypatch,
-        sql.ready,
-        "take",
+        sql.run_queue,
+        "claim",
         b"available_at <= %(now)s",
         b"available_at <= %(now)s + interval '10 minutes'",
     )
