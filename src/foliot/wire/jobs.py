@@ -168,7 +168,11 @@ class JobFields(Shape):
 
 class JobIn(JobFields):
     schedule: ScheduleIn
-    enabled: bool = Field(default=True, description="False creates the job disabled.")
+    enabled: bool = Field(
+        default=True,
+        description="False creates the job disabled. In an edit, false disables it and true resumes it if it is disabled;"
+        " left out, its status stays.",
+    )
 
 
 class JobHead(Shape):
@@ -187,6 +191,7 @@ class JobDefinition(JobFields):
 
 
 class JobOut(JobDefinition, JobHead):
+    enabled: bool = Field(description="False while its status is disabled.")
     status_reason: str | None
     status_at: Instant
     paused_until: Instant | None

@@ -35,7 +35,7 @@ from foliot.services.jobs import calendars, job_edits, job_search, jobs
 from foliot.services.jobs.jobs import JobDraft
 from foliot.web.mapping.definitions import DefinitionContext, definition_from, schedule_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import replace_fields
+from foliot.web.mapping.job_patch import enabled_in, replace_fields
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.schedules import ScheduleIn
@@ -124,7 +124,15 @@ class JobSync:
 
         scope = Scope(self.workspace.id, self.by, expected_revision=job.revision)
         try:
-            edited = await job_edits.edit(self.database, scope, JobId(job.id), define, note=note, force=True)
+            edited = await job_edits.edit(
+                self.database,
+                scope,
+                JobId(job.id),
+                define,
+                note=note,
+                enabled=enabled_in(wanted),
+                force=True,
+            )
             return job_out(edited.job)
         except RequestValidationError as error:
             raise _invalid_job(error.errors()) from error

@@ -86,6 +86,7 @@ class JobOptions(JobFieldKeywords, total=False):
     breaker: BreakerOptions
     retention: RetentionOptions
     secrets: Mapping[str, str]
+    enabled: bool
 
 
 def check_options(options: JobOptions, where: str) -> None:

@@ -125,7 +125,10 @@ def _compare(
             wanted[name] = is_now[name]
     of_schedule = tuple(differences(is_now, wanted, "/schedule"))
     of_others = differences(job_definition(job, names, calendars), dict(entry.wanted))
-    return JobUpdate(entry, job, (*of_schedule, *of_others), keeps_schedule=not of_schedule)
+    of_status: tuple[JobChange, ...] = ()
+    if entry.enabled not in (None, job.enabled):
+        of_status = (JobChange("/enabled", job.enabled, entry.enabled),)
+    return JobUpdate(entry, job, (*of_schedule, *of_others, *of_status), keeps_schedule=not of_schedule)
 
 
 def _check_names(
@@ -181,13 +184,14 @@ class JobWriter:
 
     def create_body(self, entry: JobEntry, marks: Iterable[str] = ()) -> dict[str, Any]:
         job = self._body(entry, entry.schedule)
-        return {**job, "tags": [*job["tags"], *marks], "enabled": entry.enabled}
+        return {**job, "tags": [*job["tags"], *marks], "enabled": entry.enabled is not False}
 
     def replace_body(self, update: JobUpdate) -> dict[str, Any]:
         kept = update.job.schedule.model_dump(mode="json")
         job = self._body(update.entry, kept if update.keeps_schedule else update.entry.schedule)
         marks = [tag for tag in update.job.tags if tag.startswith(FILE_TAG)]
-        return {**job, "tags": [*job["tags"], *marks]}
+        enabled = {} if update.entry.enabled is None else {"enabled": update.entry.enabled}
+        return {**job, "tags": [*job["tags"], *marks], **enabled}
 
     def _body(self, entry: JobEntry, schedule: Mapping[str, Any]) -> dict[str, Any]:
         wanted = entry.wanted
