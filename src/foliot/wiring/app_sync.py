@@ -84,19 +84,19 @@ class JobSync:
     async def create(self, job: Mapping[str, Any]) -> JobOut:
         try:
             wanted = JobIn.model_validate(dict(job))
+            scope = Scope(self.workspace.id, self.by)
 
             async def define(draft: JobDraft) -> Definition:
                 ground = DefinitionContext(
                     SystemClock().now(),
                     self.workspace.default_timezone,
-                    None,
+                    await draft.resolve_owner(scope, wanted.owner, None),
                     schema=await self._schema(draft, wanted.type),
                     reach=self.reach,
                     workspace=self.workspace.slug,
                 )
                 return definition_from(wanted, ground)
 
-            scope = Scope(self.workspace.id, self.by)
             made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
             return job_out(made.job)
         except ValidationError as error:
@@ -113,7 +113,7 @@ class JobSync:
             ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
-                was.owner_id,
+                await draft.resolve_owner(scope, written.job.owner, None),
                 was,
                 written.keeps_schedule,
                 await self._schema(draft, written.job.type),

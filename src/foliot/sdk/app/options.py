@@ -87,6 +87,7 @@ class JobOptions(JobFieldKeywords, total=False):
     retention: RetentionOptions
     secrets: Mapping[str, str]
     enabled: bool
+    owner: str
 
 
 def check_options(options: JobOptions, where: str) -> None:

@@ -200,7 +200,7 @@ class _Edit:
         context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
-            record.definition.owner_id,
+            await draft.resolve_owner(caller.scope, written.job.owner, None),
             record.definition,
             written.keeps_schedule,
             await config_schema(draft, written.job.type),

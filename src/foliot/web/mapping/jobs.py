@@ -50,6 +50,7 @@ def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
         **_fields(record.definition),
         id=record.id,
         status=record.status.value,
+        owner_name=record.owner_name,
         enabled=record.status is not JobStatus.DISABLED,
         status_reason=record.status_reason,
         status_at=record.status_at,
