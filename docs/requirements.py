@@ -44,7 +44,7 @@ def marks(module: ast.Module) -> Iterator[tuple[str, str]]:
 def ids_of(decorator: ast.expr) -> list[str]:
     match decorator:
         case ast.Call(func=ast.Attribute(attr=name), args=arguments) if name == MARK:
-            return [each.value for each in arguments if isinstance(each, ast.Constant)]
+            return [str(each.value) for each in arguments if isinstance(each, ast.Constant)]
     return []
 
 
@@ -57,7 +57,7 @@ def page(made: str) -> str:
         "",
         "Foliot replaces the schedulers of five products and what each of them promised: S0 a fleet of game servers, S1 marketing",
         "automation, S2 a data platform, S3 a workflow service, S4 chat agents. X is what all of them assume, C is what they say",
-        "differently, with the resolution. A test names what it proves: `@pytest.mark.requirement(\"S4-8\")`.",
+        'differently, with the resolution. A test names what it proves: `@pytest.mark.requirement("S4-8")`.',
         "",
         f"{len(proven)} of {len(found.texts)} have a test.",
         "",

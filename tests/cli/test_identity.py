@@ -36,7 +36,16 @@ async def test_a_job_is_made_for_an_agent_listed_with_its_name_and_handed_over(
         await run_command("members", "add", name, "--role", "editor", "--kind", "agent")
     made = (
         await run_command(
-            "jobs", "create", "--agent", "frank", "--name", "mail", "--payload", "Check mail", "--every", "30s"
+            "jobs",
+            "create",
+            "--agent",
+            "frank",
+            "--name",
+            "mail",
+            "--payload",
+            "Check mail",
+            "--every",
+            "30s",
         )
     ).json
     assert (made["type"], made["config"], made["owner_name"]) == ("message", {"text": "Check mail"}, "frank")

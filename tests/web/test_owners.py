@@ -55,9 +55,7 @@ async def test_an_agent_names_no_other_owner_and_nobody_names_a_stranger(api: Ap
         assert (refused.status_code, refused.json()["detail"]) == (403, "An agent owns its own jobs only.")
     own = await api.request("POST", "/jobs", role=frank["id"], json=job(owner="frank"))
     assert own.json()["owner"] == frank["id"]
-    given = await api.request(
-        "PATCH", f"/jobs/{own.json()['id']}", role=frank["id"], json={"owner": "nova"}
-    )
+    given = await api.request("PATCH", f"/jobs/{own.json()['id']}", role=frank["id"], json={"owner": "nova"})
     assert given.status_code == 403
     unknown = await api.request("POST", "/jobs", json=job(owner="nobody"))
     assert (unknown.status_code, problems(unknown)) == (422, {"/owner": 'There is no member "nobody".'})
@@ -68,13 +66,17 @@ async def test_an_agent_names_no_other_owner_and_nobody_names_a_stranger(api: Ap
 @pytest.mark.requirement("S4-3", "S2-36")
 async def test_a_job_with_secrets_goes_only_to_an_agent_that_has_them(api: ApiHarness) -> None:
     frank = await agent(api, "frank")
-    secret = await api.request("POST", "/secrets", role="admin", json={"name": "crm", "value": "s3cr3t-value"})
+    secret = await api.request(
+        "POST", "/secrets", role="admin", json={"name": "crm", "value": "s3cr3t-value"}
+    )
     config = {"url": "https://example.test", "headers": {"X-Key": {"secret": "crm"}}}
     made = await api.create_job(config=config)
     refused = await api.request("PATCH", f"/jobs/{made['id']}", json={"owner": "frank"})
     assert (refused.status_code, list(problems(refused))) == (422, ["/config/headers/X-Key"])
     assert (await api.request("POST", "/jobs", json=job(config=config, owner="frank"))).status_code == 422
-    await api.request("PATCH", f"/secrets/{secret.json()['id']}", role="admin", json={"agents": [frank["id"]]})
+    await api.request(
+        "PATCH", f"/secrets/{secret.json()['id']}", role="admin", json={"agents": [frank["id"]]}
+    )
     moved = await api.request("PATCH", f"/jobs/{made['id']}", json={"owner": "frank"})
     assert moved.status_code == 200, moved.text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -128,7 +128,9 @@ def remove(
     member: MemberRef,
     jobs: Annotated[
         JobsChoice | None,
-        typer.Option(help="What happens to its jobs. An agent that has jobs needs a choice.", show_default=False),
+        typer.Option(
+            help="What happens to its jobs. An agent that has jobs needs a choice.", show_default=False
+        ),
     ] = None,
     to: Annotated[
         str | None, typer.Option(help="Hand its jobs over to this member.", metavar="MEMBER")
@@ -140,7 +142,7 @@ def remove(
     if to is not None and jobs is None:
         jobs = JobsChoice.HAND_OVER
     found = find_member(session.client, member)
-    fate = None if jobs is None else jobs.value
+    fate: Literal["archive", "hand_over", "keep"] | None = None if jobs is None else jobs.value  # type: ignore[assignment]  # JobsChoice has the values of the wire
     if dry_run:
         tried = session.client.members.dry_run.delete(found.id, jobs=fate, to=to)
         session.show(tried, lambda: _dry_run_page(tried, "Would remove"))

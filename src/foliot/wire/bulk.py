@@ -65,7 +65,10 @@ class BulkArgs(Shape):
     override: bool = Field(default=False, description="run: even while a freeze holds the job")
     tags: list[TagText] = Field(default=[], max_length=50, description="tag, untag")
     owner: str | None = Field(
-        default=None, min_length=1, max_length=320, description="hand_over: name, id or address of the new owner"
+        default=None,
+        min_length=1,
+        max_length=320,
+        description="hand_over: name, id or address of the new owner",
     )
     detach: bool = Field(default=False, description="archive: remove it from the jobs that depend on it")
 

@@ -69,7 +69,9 @@ async def remove(
             )
     if not found or fate in (None, JobsOfMember.KEEP):
         return RemovedMember(changed)
-    order = bulk.BulkOrder(_ACTIONS[fate.value], owner=None if new_owner is None else str(new_owner.principal.id))
+    order = bulk.BulkOrder(
+        _ACTIONS[fate.value], owner=None if new_owner is None else str(new_owner.principal.id)
+    )
     scope = replace(caller.scope, actor=replace(caller.actor, claim=None))  # the removal has closed the claim
     done = await bulk.act(database, scope, bulk.BulkTarget(ids=tuple(found)), order)
     if done.tally.failed or done.remaining:
@@ -81,6 +83,8 @@ def _unfinished(done: bulk.BulkProgress) -> Conflict:
     errors = [each.error.message for each in done.listed if each.error is not None]
     left = done.remaining + done.tally.failed
     return Conflict(
-        f"The member is removed, and {left:,} of its jobs are left: {' '.join(errors[:SHOWN_FAILURES])}".rstrip(" :"),
+        f"The member is removed, and {left:,} of its jobs are left: {' '.join(errors[:SHOWN_FAILURES])}".rstrip(
+            " :"
+        ),
         hint="Send the same request again for the rest, or change these jobs one by one.",
     )

@@ -48,7 +48,9 @@ class JobDraft:
         found = (await job_types.list_known(self.tx, job_type)).get(job_type)
         return None if found is None else found.config_schema
 
-    async def resolve_owner(self, scope: Scope, given: str | None, default: PrincipalId | None) -> PrincipalId | None:
+    async def resolve_owner(
+        self, scope: Scope, given: str | None, default: PrincipalId | None
+    ) -> PrincipalId | None:
         """Return the owner: the member that is named, the owner so far, or `default` for a new job."""
         current = default if self.before is None else self.before.definition.owner_id
         return await resolve_owner(self.tx, scope, given, current)

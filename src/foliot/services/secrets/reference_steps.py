@@ -34,7 +34,9 @@ async def write_references(
     found = list(references(definition.config))
     if found:
         agent = await _agent_of(tx, definition, before)
-        await check_named(tx, found, "/config", scope if agent is None else replace(scope, visible_owner=agent))
+        await check_named(
+            tx, found, "/config", scope if agent is None else replace(scope, visible_owner=agent)
+        )
     if found or (before is not None and names(before.config)):
         await secrets.link(tx, job_id, {each.name for each in found})
 

@@ -59,13 +59,13 @@ class StoredJob:
     last_run_id: RunId | None
     last_run_status: RunStatus | None
     last_error: str | None
-    owner_name: str | None  # None also for an administrator of the installation, whom a workspace does not see
+    owner_name: (
+        str | None
+    )  # None also for an administrator of the installation, whom a workspace does not see
 
 
 _LOOKED_UP = {"owner_name": "(SELECT principals.name FROM principals WHERE principals.id = jobs.owner_id)"}
-_TIMER_COLUMNS = (
-    frozenset(StoredJob.__slots__[StoredJob.__slots__.index("cursor_at") :]) - _LOOKED_UP.keys()
-)
+_TIMER_COLUMNS = frozenset(StoredJob.__slots__[StoredJob.__slots__.index("cursor_at") :]) - _LOOKED_UP.keys()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,11 +100,15 @@ async def remove_member(
     write: Writing,
     jobs: Annotated[
         Literal["archive", "hand_over", "keep"] | None,
-        Query(description="What happens to its jobs. An agent that has jobs is not removed without a choice."),
+        Query(
+            description="What happens to its jobs. An agent that has jobs is not removed without a choice."
+        ),
     ] = None,
     to: Annotated[
         str | None,
-        Query(min_length=1, max_length=320, description="With hand_over: name, id or address of the new owner."),
+        Query(
+            min_length=1, max_length=320, description="With hand_over: name, id or address of the new owner."
+        ),
     ] = None,
 ) -> Response | None:
     """Deactivate the member and revoke its keys. The record stays, because the audit and its jobs refer to it.
