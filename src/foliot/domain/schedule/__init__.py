@@ -1,6 +1,7 @@
 """The time engine. Preview, next run, explain, agenda and firing all call `timetable.py`."""
 
-from foliot.domain.schedule.calendar import Absolute, Calendar, CalendarKind, CronStretch, check_calendar
+from foliot.domain.schedule.calendar import Calendar, CalendarKind, check_calendar
+from foliot.domain.schedule.calendar_rules import Absolute, CronStretch
 from foliot.domain.schedule.cron import parse_cron
 from foliot.domain.schedule.kinds import (
     Cron,
