@@ -23,6 +23,7 @@ from foliot.domain.schedule import (
     Weekly,
     timetable,
 )
+from foliot.domain.schedule.calendar import calendar_closed_until
 from foliot.services.jobs import calendars, job_search
 from foliot.services.runs.explain import explain_instant
 from foliot.testing.fixtures import ADA
@@ -34,7 +35,7 @@ CONCURRENT = Overlap(OverlapRule.CONCURRENT)
 
 
 def weekly_rules(count: int, length: int = 5) -> tuple[Weekly, ...]:
-    starts = (7 * n % 1440 for n in range(count))
+    starts = (10 * n % 1440 for n in range(count))
     return tuple(
         Weekly(time(at // 60, at % 60), time((at + length) % 1440 // 60, (at + length) % 60)) for at in starts
     )
@@ -83,9 +84,7 @@ async def test_rules_that_start_too_often_are_refused_on_create_and_edit(harness
         await make(harness, Calendar("often", CalendarKind.BLACKOUT, often))
     small = await make(harness, blackout("small", 1))
     with pytest.raises(ScheduleTooDear):
-        await calendars.change(
-            harness.database, Scope(harness.workspace, ADA), small, {"rules": often}
-        )
+        await calendars.change(harness.database, Scope(harness.workspace, ADA), small, {"rules": often})
 
 
 async def test_a_job_with_a_dense_calendar_is_evaluated_off_the_event_loop(
@@ -97,7 +96,7 @@ async def test_a_job_with_a_dense_calendar_is_evaluated_off_the_event_loop(
         seen.add(threading.current_thread().name.rsplit("_", 1)[0])
         return closed_until(calendar, instant)
 
-    closed_until = timetable.calendar_closed_until
+    closed_until = calendar_closed_until
     monkeypatch.setattr(timetable, "calendar_closed_until", note)
     dense = await make(harness, blackout("dense", 1_000))
     job = await harness.job("dense", FIVE_SECONDS, calendars=(dense,), overlap=CONCURRENT)

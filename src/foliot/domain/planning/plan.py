@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from foliot.domain.errors import FoliotError
@@ -31,13 +30,13 @@ P = ParamSpec("P")
 def _within_budget(planner: Callable[Concatenate[DueJob, P], Plan]) -> Callable[Concatenate[DueJob, P], Plan]:
     """Let one job spend one work budget in all. Jobs without window and calendars need none."""
 
-    @wraps(planner)
-    def bounded(due: DueJob, *args: P.args, **kwargs: P.kwargs) -> Plan:
+    def bounded(due: DueJob, /, *args: P.args, **kwargs: P.kwargs) -> Plan:
         if not due.job.timetable.is_gated:
             return planner(due, *args, **kwargs)
         with work_budget():
             return planner(due, *args, **kwargs)
 
+    bounded.__doc__ = planner.__doc__
     return bounded
 
 

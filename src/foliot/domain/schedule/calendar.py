@@ -9,9 +9,8 @@ from enum import StrEnum
 from typing import TypeVar
 
 from foliot.domain.errors import Invalid
-from foliot.domain.schedule.calendar_rules import Absolute, CronStretch, Rule
 from foliot.domain.schedule.cron import parse_cron
-from foliot.domain.schedule.merged_spans import NEVER, MergedSpans
+from foliot.domain.schedule.merged_spans import NEVER, Absolute, CronStretch, MergedSpans, Rule
 from foliot.domain.schedule.window import ALL_DAYS, Otherwise, Weekly
 from foliot.domain.schedule.zone import load_zone, naive_utc
 
@@ -48,7 +47,7 @@ class Calendar:
         if self.otherwise is Otherwise.DEFER:
             return self
         other = replace(self, otherwise=Otherwise.DEFER)
-        other._merged.append(self.spans)
+        other._merged.append(self.spans)  # noqa: SLF001  # of its own kind
         return other
 
 

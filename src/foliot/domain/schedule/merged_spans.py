@@ -1,14 +1,14 @@
-"""The spans of all rules of a calendar, merged. Computed once per calendar and week, so that a walk costs the same for one rule and for a thousand."""
+"""The rules of a calendar, and their spans merged. Computed once per calendar and week, so that a walk costs the same for one rule and for a thousand."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import TypeVar
 
 from foliot.domain.errors import ScheduleTooDear
-from foliot.domain.schedule.calendar_rules import Absolute, CronStretch, Rule, starts_a_week
 from foliot.domain.schedule.cron import parse_cron
 from foliot.domain.schedule.dst import TICK, nominal_after
 from foliot.domain.schedule.kinds import Gap, OverlapTime
@@ -30,6 +30,37 @@ _STARTS_A_STEP = 16
 Instants = tuple[datetime, datetime]
 Offsets = tuple[timedelta, timedelta]
 T = TypeVar("T", datetime, timedelta)
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """One span of real time, from an instant up to another."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CronStretch:
+    """Starts whenever the cron expression fires and lasts for `duration`."""
+
+    expr: str
+    duration: timedelta
+
+
+Rule = Weekly | Absolute | CronStretch
+
+
+def starts_a_week(rule: Rule) -> int:
+    """Return how many spans of this rule begin in one week, at most."""
+    match rule:
+        case Weekly():
+            return len(rule.days)
+        case Absolute():
+            return 0
+        case CronStretch():
+            walls = parse_cron(rule.expr)
+            return 7 * len(walls.hours) * len(walls.minutes)
 
 
 class MergedSpans:
@@ -132,7 +163,11 @@ class MergedSpans:
             found = [*self._weekly_between(low, high)]
             for cron in self._crons:
                 found += cron.between(low, high)
-            spans = [(max(start, low), min(end, high)) for start, end in _merge(found) if start < high and end > low]
+            spans = [
+                (max(start, low), min(end, high))
+                for start, end in _merge(found)
+                if start < high and end > low
+            ]
             if len(self._kept) >= _KEPT_WEEKS:
                 self._kept.clear()
             kept = self._kept[week] = spans, [start for start, _ in spans]
@@ -149,7 +184,10 @@ class MergedSpans:
                 if offset is not None:
                     yield base + start - offset, base + end - offset
                 else:  # the outer edges of a repeated hour
-                    yield instant_of(self._zone, base + start), instant_of(self._zone, base + end, second=True)
+                    yield (
+                        instant_of(self._zone, base + start),
+                        instant_of(self._zone, base + end, second=True),
+                    )
 
 
 class _CronSpans:

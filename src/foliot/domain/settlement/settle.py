@@ -143,7 +143,9 @@ def _timer(
         return None, False
     try:
         upcoming = planned_after(state.job.timetable, now)
-    except ScheduleTooDear:  # a run must end whatever its job's calendars are: the tick meets the same error and records it
+    except (
+        ScheduleTooDear
+    ):  # a run must end whatever its job's calendars are: the tick meets the same error and records it
         return Timer(now, now, now), False
     if upcoming is not None:
         return Timer(now, upcoming.due_at, upcoming.due_at), False

@@ -146,9 +146,7 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
     timetables = [context.job(row).timetable for row in rows]
     planned = await evaluate_in_thread(lambda: _count_all(timetables, start - TICK, until - TICK))
     is_exact = planned is not None and len(job_ids) == total
-    return FreezePreview(
-        total, MOST_TIMES if planned is None else planned, is_exact, ready, running, until
-    )
+    return FreezePreview(total, MOST_TIMES if planned is None else planned, is_exact, ready, running, until)
 
 
 def _count_all(timetables: Sequence[Timetable], after: datetime, until: datetime) -> int | None:

@@ -72,9 +72,7 @@ async def _try_record_error(database: Database, job_id: JobId, error: Exception)
         return 0
 
 
-async def record_scheduler_error(
-    database: Database, job_id: JobId, error: Exception | None = None
-) -> int:
+async def record_scheduler_error(database: Database, job_id: JobId, error: Exception | None = None) -> int:
     """Record the planned time as scheduler_error without reading the rules, and set the timer to try again later."""
     async with database.tx(Role.ENGINE) as tx:
         row = await timers.lock_unread(tx, job_id)
