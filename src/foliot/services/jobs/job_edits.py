@@ -24,6 +24,7 @@ from foliot.domain.planning.plan import plan_closing, plan_start
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.parse import check_schedule
+from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import write_edges
@@ -218,7 +219,7 @@ class _Edit:
         row, now = self.locked.row, self.tx.now
         due = _unheld(self.locked.context.due(row), now)
         try:
-            done = plan_closing(due, now)
+            done = await evaluate(due.job.timetable, lambda: plan_closing(due, now))
         except Exception:  # an edit must repair a job that cannot be planned
             log.exception(
                 "job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)}
@@ -244,7 +245,8 @@ class _Edit:
         context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
-        planned = plan_start(context.due(row._replace(status=status)), now, events)
+        due = context.due(row._replace(status=status))
+        planned = await evaluate(due.job.timetable, lambda: plan_start(due, now, events))
         if was in STOPPED:  # resume sets the next time
             return (), replace(planned.timer, due_at=None, next_at=None)
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # no time is left

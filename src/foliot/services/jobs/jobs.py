@@ -19,6 +19,7 @@ from foliot.domain.planning.plan import plan_start
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.parse import anchored, check_schedule
+from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.quota_steps import check_job_quota
 from foliot.services.jobs.dependency_steps import write_edges
@@ -92,7 +93,8 @@ async def create(
             found = await calendars.lock_shared(tx, spec.calendars) if spec.calendars else {}
             job = Rules(spec).job(job_id, scope.workspace_id, 1, tuple(found.values()))
             timer = Timer(first_cursor(definition, tx.now), None, None)
-            planned = plan_start(DueJob(job, status, timer), tx.now)
+            due = DueJob(job, status, timer)
+            planned = await evaluate(job.timetable, lambda: plan_start(due, tx.now))
             status, timer = status_after(status, planned.events), planned.timer
         if spec.target is not None:
             await check_target(tx, scope.workspace_id, spec.target)
