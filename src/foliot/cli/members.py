@@ -142,7 +142,7 @@ def remove(
     if to is not None and jobs is None:
         jobs = JobsChoice.HAND_OVER
     found = find_member(session.client, member)
-    fate: Literal["archive", "hand_over", "keep"] | None = None if jobs is None else jobs.value  # type: ignore[assignment]  # JobsChoice has the values of the wire
+    fate: Literal["archive", "hand_over", "keep"] | None = None if jobs is None else jobs.value
     if dry_run:
         tried = session.client.members.dry_run.delete(found.id, jobs=fate, to=to)
         session.show(tried, lambda: _dry_run_page(tried, "Would remove"))
