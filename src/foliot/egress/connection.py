@@ -90,7 +90,7 @@ def _is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One exchange at a time. The parser calls the `on_…` methods."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
         self._transport: Any = None
         self._done: asyncio.Future[HttpAnswer] | None = None
 
-    # Called by whoever sends.
+    # Called by the client.
 
     async def exchange(self, request: bytes, method: str, keep: int) -> HttpAnswer:
         """Send the request and return its answer; the caller then keeps or closes the connection. Raise NoAnswer and close it."""

@@ -14,7 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from foliot.egress.connection import Connection, NoAnswer, no_answer, tls_failed
+from foliot.egress.connection import HttpConnection, NoAnswer, no_answer, tls_failed
 
 CONNECT_WITHIN = 10.0  # seconds, for all addresses of a name together
 LEAST_TO_CONNECT = 2.0  # seconds, for each address
@@ -47,7 +47,7 @@ class _Places:
 class ConnectionPool:
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
-        self._idle: dict[Receiver, list[tuple[float, Connection]]] = {}
+        self._idle: dict[Receiver, list[tuple[float, HttpConnection]]] = {}
         self._idle_count = 0
         self._sessions: OrderedDict[Receiver, tuple[float, ssl.SSLSession]] = OrderedDict()
         self._places: dict[Receiver, _Places] = {}
@@ -81,7 +81,7 @@ class ConnectionPool:
         if places.taken == 0:
             del self._places[receiver]
 
-    def take(self, receivers: Sequence[Receiver]) -> tuple[Receiver, Connection] | None:
+    def take(self, receivers: Sequence[Receiver]) -> tuple[Receiver, HttpConnection] | None:
         """Return the connection that was used last, if one is kept."""
         now = asyncio.get_running_loop().time()
         for receiver in receivers:
@@ -96,7 +96,7 @@ class ConnectionPool:
                 connection.abort()
         return None
 
-    async def connect(self, receivers: Sequence[Receiver]) -> tuple[Receiver, Connection]:
+    async def connect(self, receivers: Sequence[Receiver]) -> tuple[Receiver, HttpConnection]:
         """Connect to the first address that accepts, or raise NoAnswer."""
         tried = receivers[:MOST_ADDRESSES]
         each = max(LEAST_TO_CONNECT, CONNECT_WITHIN / len(tried))
@@ -116,7 +116,7 @@ class ConnectionPool:
             # Without the address: the job's author must not learn what an internal name resolves to.
             raise no_answer(os.strerror(error.errno) if error.errno else type(error).__name__) from error
 
-    def keep(self, receiver: Receiver, connection: Connection) -> None:
+    def keep(self, receiver: Receiver, connection: HttpConnection) -> None:
         """Keep the connection for the next request, or close it."""
         if receiver.scheme == "https":
             self._keep_session(receiver, connection)
@@ -159,7 +159,7 @@ class ConnectionPool:
                 del self._idle[receiver]
         self._sweep = loop.call_later(IDLE_SECONDS, self._close_idle, loop) if self._idle else None
 
-    async def _secure(self, receiver: Receiver, connected: socket.socket) -> Connection:
+    async def _secure(self, receiver: Receiver, connected: socket.socket) -> HttpConnection:
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {}
         if receiver.scheme == "https":
@@ -170,7 +170,7 @@ class ConnectionPool:
                 "ssl_handshake_timeout": CONNECT_WITHIN,
             }
         try:
-            _, connection = await loop.create_connection(Connection, sock=connected, **options)
+            _, connection = await loop.create_connection(HttpConnection, sock=connected, **options)
         except ssl.SSLError as error:
             self._sessions.pop(receiver, None)
             raise tls_failed(error) from error
@@ -184,7 +184,7 @@ class ConnectionPool:
             return None
         return found[1]
 
-    def _keep_session(self, receiver: Receiver, connection: Connection) -> None:
+    def _keep_session(self, receiver: Receiver, connection: HttpConnection) -> None:
         """Keep one session for each receiver. TLS 1.3 sends it after the handshake, so it is read after the first answer."""
         now = asyncio.get_running_loop().time()
         found = self._sessions.get(receiver)
