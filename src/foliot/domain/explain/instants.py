@@ -23,6 +23,7 @@ from foliot.domain.schedule import (
     latest_until,
     planned_after,
 )
+from foliot.domain.schedule.work_budget import work_budget
 
 CLOSE_ENOUGH = timedelta(minutes=1)  # people ask about 14:00, not about 14:00:00.000
 LOOK_BACK = timedelta(days=366)
@@ -53,6 +54,11 @@ class Question:
 
 def explain(question: Question) -> Explanation:
     """Explain what happened, or will happen, to this job at that instant."""
+    with work_budget():
+        return _explain(question)
+
+
+def _explain(question: Question) -> Explanation:
     if question.at < question.created_at:
         created = quote(question.job, question.created_at)
         return Explanation(
