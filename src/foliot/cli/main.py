@@ -40,7 +40,7 @@ COMMANDS = {
     "preview": "preview:preview",
     "migrate": "serve:migrate",
     "settings": "settings:settings",
-    "profiles": "profiles:profiles",
+    "profiles": "settings:profiles",
     "db": "db:app",
     "keys": "keys:app",
 }

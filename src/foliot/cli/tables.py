@@ -134,8 +134,8 @@ class Table(Generic[Row]):
         widths = [max((row[at].width for row in cells), default=0) for at in range(len(self.columns))]
         kept = self._fitting(widths, max_width)
         columns = [self.columns[at] for at in kept]
-        room = max_width - self.indent - COLUMN_GAP * (len(kept) - 1)
-        shrunk = _shrink([widths[at] for at in kept], [column.wrap for column in columns], room)
+        space = max_width - self.indent - COLUMN_GAP * (len(kept) - 1)
+        shrunk = _shrink([widths[at] for at in kept], [column.wrap for column in columns], space)
         for row in cells:
             parts = [
                 wrap(row[at], width) if column.wrap else cut(row[at], width)
@@ -265,14 +265,14 @@ def _lines(block: Block, max_width: int) -> Iterator[StyledLine]:
         yield from block.lines(max_width)
 
 
-def _shrink(widths: list[int], wraps: Sequence[bool], room: int) -> list[int]:
+def _shrink(widths: list[int], wraps: Sequence[bool], space: int) -> list[int]:
     """Take columns from the widest that wrap, then from the widest of all, until the table fits."""
     widths = list(widths)
     lowest = [
         min(width, MIN_WRAPPED_WIDTH) if can else width for width, can in zip(widths, wraps, strict=True)
     ]
     for least in (lowest, [1] * len(widths)):
-        while sum(widths) > room:
+        while sum(widths) > space:
             at = max(range(len(widths)), key=lambda each: widths[each] if widths[each] > least[each] else 0)
             if widths[at] <= least[at]:
                 break
