@@ -23,6 +23,7 @@ from foliot.web import errors, health, openapi
 from foliot.web.api import (
     artifacts,
     audit,
+    batch,
     bulk,
     calendars,
     events,
@@ -55,6 +56,7 @@ NOUNS = (
     job_edits,
     job_actions,
     bulk,
+    batch,
     runs,
     artifacts,
     reports,
