@@ -46,11 +46,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=300)
     parser.add_argument("--seconds", type=int, default=60, help="of each phase")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="foliot-hung-") as folder, silent_receiver() as silent:
-        with served(folder) as (url, key), Client(url, key) as first:
-            first.workspaces.create("bystander", name="Bystander")
-            with Client(url, key, workspace="bystander") as second:
-                found = measure(first, second, f"{url}/healthz", silent, options)
+    with (
+        tempfile.TemporaryDirectory(prefix="foliot-hung-") as folder,
+        silent_receiver() as silent,
+        served(folder) as (url, key),
+        Client(url, key) as first,
+        Client(url, key, workspace="bystander") as second,
+    ):
+        first.workspaces.create("bystander", name="Bystander")
+        found = measure(first, second, f"{url}/healthz", silent, options)
     show(found)
     during = found[1]
     return 0 if during.runs and during.p99 <= BAR else 1

@@ -51,7 +51,9 @@ async def kept(
 
 
 async def claimed(database: Database, vault: Vault | None, types: tuple[str, ...] = ("http",)) -> list[Work]:
-    return (await claim_work(database, Claimer(WORKER, "default", types, ClaimSize(100), Turns()), vault)).work
+    return (
+        await claim_work(database, Claimer(WORKER, "default", types, ClaimSize(100), Turns()), vault)
+    ).work
 
 
 async def test_a_secret_is_shown_without_its_value_and_kept_without_it(

@@ -60,7 +60,7 @@ async def test_a_process_is_used_again(python: PythonHandler) -> None:
 
 async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
     assert await call(python, "soon", a=1) == HandlerResult(Succeeded(), {"a": 1})
-    assert python._pool._idle == []
+    assert python._functions["functions:soon"] is not None
 
 
 async def test_what_it_raises_is_a_failure_by_name(python: PythonHandler) -> None:

@@ -117,7 +117,7 @@ async def test_an_installed_module_is_refused_before_it_is_executed(
             installed = Folder(tmp_path / "cache")
             installed.write(f"{name}/__init__.py")
             (site / name).symlink_to(installed.path / name)
-        case "zip":
+        case _:
             shown = site / "bundle.zip"
             with zipfile.ZipFile(shown, "w") as bundle:
                 bundle.writestr(f"{name}.py", "def run(): return 1")
@@ -164,7 +164,7 @@ async def test_a_namespace_package_and_a_zip_of_ones_own_are_open(
 async def test_odd_names_are_refused_when_they_are_written_and_when_they_are_called(
     python: PythonHandler, name: str
 ) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  # pydantic's own
+    with pytest.raises(ValueError):  # pydantic's own
         PythonConfig(call=name)
     assert code(await call(python, name)) == "call_invalid"
 

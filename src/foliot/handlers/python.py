@@ -58,7 +58,9 @@ class PythonHandler:
 
     def __init__(self, limits: ProcessLimits | None = None, packages: Sequence[str] = ()) -> None:
         self._packages = packages
-        self._functions: dict[str, Callable[..., Any] | None] = {}  # by call; None is one for the child processes
+        self._functions: dict[
+            str, Callable[..., Any] | None
+        ] = {}  # by call; None is one for the child processes
         self._pool = PythonPool(limits or ProcessLimits(), packages)
 
     @classmethod
@@ -109,9 +111,7 @@ class PythonHandler:
                         return decode_result(answer)
                     is_async = answer["output"]
                 if is_async:  # in a thread: other attempts need the event loop
-                    found = await asyncio.to_thread(
-                        find_allowed, call, self._packages, is_loaded=is_loaded
-                    )
+                    found = await asyncio.to_thread(find_allowed, call, self._packages, is_loaded=is_loaded)
                     function = found if python_call.is_async(found) else None
         except InvalidCall as error:
             return failed("call_invalid", str(error), permanent=True)

@@ -117,7 +117,7 @@ def _call(request: dict[str, Any], writer: AnswerWriter) -> dict[str, Any]:
 
 def _has_left_work() -> bool:
     """Return whether a thread or a process that the function started goes on: what it prints would be taken for that of the next call."""
-    if _thread._count() > 1:  # type: ignore[attr-defined]  # noqa: SLF001  # `_receive` has one; `threading` does not know them all
+    if _thread._count() > 1:  # noqa: SLF001  # `_receive` has one; `threading` does not know them all
         return True
     # The supervisor adopts processes whose parents have ended.
     return len(_children(os.getpid())) > 0 or len(_children(os.getppid())) > 1

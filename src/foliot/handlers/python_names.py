@@ -90,7 +90,7 @@ def find_allowed(
         raise InvalidCall(f"{call} is not a function")
     if not isinstance(found, Job | JobType) and not _is_allowed(found, packages):
         raise _not_allowed(call)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _specs(module: str) -> Iterator[tuple[str, ModuleSpec | None]]:
@@ -111,9 +111,23 @@ def _spec(name: str, where: Sequence[str] | None) -> ModuleSpec | None:
     if where is not None and not where:
         return None
     for finder in sys.meta_path:
-        if (find := getattr(finder, "find_spec", None)) and (spec := find(name, where)) is not None:
-            return spec  # type: ignore[no-any-return]
+        if find := getattr(finder, "find_spec", None):
+            try:
+                spec: ModuleSpec | None = find(name, where)
+            except (
+                KeyError
+            ):  # a namespace package below a package that is not imported: Python asks for its parent
+                spec = _namespace_spec(name, where or ())
+            if spec is not None:
+                return spec
     return None
+
+
+def _namespace_spec(name: str, where: Sequence[str]) -> ModuleSpec:
+    spec = ModuleSpec(name, None, is_package=True)
+    folders = [Path(each, name.rpartition(".")[2]) for each in where]
+    spec.submodule_search_locations = [str(each) for each in folders if each.is_dir()]
+    return spec
 
 
 def _is_open(name: str, spec: ModuleSpec, packages: Sequence[str]) -> bool:
@@ -142,6 +156,8 @@ def _is_async_in_source(call: object, spec: ModuleSpec, name: str) -> bool:
                 bound.add(node.id)
             case ast.alias():
                 bound.add((node.asname or node.name).partition(".")[0])
+            case _:
+                pass
     if not bound & {name, "*", "__getattr__"}:
         raise InvalidCall(f"{call} is not a function: its module defines no {name}")
     defined = [each for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]

@@ -196,6 +196,8 @@ class PythonChild:
                         ctx.tell(done, total, note)
                     case {"answer": dict(answer)}:
                         return answer
+                    case _:
+                        raise AssertionError(f"the child sent {sorted(message)}")
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 

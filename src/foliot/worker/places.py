@@ -59,7 +59,8 @@ class Places:
             return None
         crowded = [holder for holder, held in self._held.items() if 2 * held >= left]
         return ClaimSize(
-            (left + 1) // 2,  # not all at once: those that hold one place already must leave the last to others
+            (left + 1)
+            // 2,  # not all at once: those that hold one place already must leave the last to others
             share=1,
             without=frozenset(WorkspaceId(each) for each in crowded if isinstance(each, UUID)),
             elsewhere=frozenset(each for each in crowded if isinstance(each, str)),

@@ -255,9 +255,9 @@ async def _claim_from(
     claimed: list[Claimed] = []
     if free := [each.workspace_id for each in served if not (careful or each.is_limited)]:
         claimed = await run_queue.claim(tx, order, free)
-    left = (size.permits - len(claimed)) // share
-    if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
-        asked = await run_queue.lock_ready(tx, order, limited, size.elsewhere)
+    limited = [each.workspace_id for each in served if careful or each.is_limited]
+    if limited and (left := size.permits - len(claimed)) > 0:
+        asked = await run_queue.lock_ready(tx, order._replace(most=left), limited, size.elsewhere)
         more, held = await claim_permitted(tx, order.worker_id, asked, longest=order.longest)
         claimed += more
     return claimed, held

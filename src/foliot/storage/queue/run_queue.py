@@ -211,6 +211,7 @@ async def lock_ready(
         "types": list(order.types),
         "workspace_ids": list(workspaces),
         "share": order.share,
+        "most": order.most,
         "now": tx.now,
     }
     if elsewhere:

@@ -105,7 +105,8 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
           AND (expires_at IS NULL OR expires_at > %(now)s)
         ORDER BY priority, available_at, position
         LIMIT %(share)s
-          FOR UPDATE SKIP LOCKED) AS mine;
+          FOR UPDATE SKIP LOCKED) AS mine
+ LIMIT %(most)s;
 
 -- name: lock_ready_elsewhere
 -- As `lock_ready`, without the runs that would call one of the receivers. Only the first hundred runs of a workspace are examined: a long
@@ -126,7 +127,8 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
            OR COALESCE(substring(lower(jobs.definition -> 'config' ->> 'url') FROM '^https?://([^/?#]*)'), '') <> ALL (%(receivers)s::text[])
         ORDER BY ready.priority, ready.available_at, ready.position
         LIMIT %(share)s
-          FOR UPDATE OF ready SKIP LOCKED) AS mine;
+          FOR UPDATE OF ready SKIP LOCKED) AS mine
+ LIMIT %(most)s;
 
 -- name: jobs_of_runs
 -- Definitions are rarely in the cache, so the claim itself does not join them.
