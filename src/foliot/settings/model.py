@@ -105,6 +105,7 @@ class Settings(BaseModel):
     log_level: Annotated[str, one_of("debug", "info", "warning", "error")] = _flag("log_level")
     shutdown_grace: Annotated[int, whole_number(0, 10)] = _flag("shutdown_grace")
     roles: Annotated[Words, some_of(*ROLES)] = _flag("roles")
+    api_processes: Annotated[int, whole_number(1, 64)] = _flag("api_processes")
     app: Annotated[str | None, TEXT] = _flag("app")
 
     # Workers, the processes they start, and other queue engines.

@@ -22,6 +22,7 @@ from foliot.clock import monotonic
 from foliot.domain.access import Permission
 from foliot.domain.errors import FoliotError, Invalid, Unavailable
 from foliot.services.identity.authentication import Authenticator, Caller
+from foliot.web.admission import release_place
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ class StreamConnection:
                 "Too many streams are open here.",
                 hint="Close one, or share it between readers; then try again.",
             )
+        release_place(request)
 
     async def carry(self, frames: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
         """Yield the frames and count the stream as open meanwhile."""
