@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.attacks.site import Site, attacked_site
+from tests.attacks.site import Site, attacked_site, judge
 
 PATH = "/api/v1/jobs"
 ATTACKER = "flooding"
@@ -147,18 +147,13 @@ def flood(site: Site, connections: int, seconds: float) -> int:
         f"({share:.0%} of unloaded); answers {loaded.answers}"
     )
     late = site.judge(p99_ms=P99_MS)
-    failures = [late, _judge("share of the unloaded throughput served", share >= LEAST_SHARE)]
+    failures = [late, judge(f"at least {LEAST_SHARE:.0%} of the unloaded throughput", LEAST_SHARE / share)]
     for path, took in probes.items():
         took.sort()
         p99 = took[min(len(took) - 1, int(len(took) * 0.99))] * 1e3
         print(f"{path}: {len(took)} probes, p50 {took[len(took) // 2] * 1e3:.0f} ms, p99 {p99:.0f} ms")
-        failures.append(_judge(f"{path} within {PROBE_P99_MS:.0f} ms at p99", p99 <= PROBE_P99_MS))
+        failures.append(judge(f"{path} within {PROBE_P99_MS:.0f} ms at p99", p99 / PROBE_P99_MS))
     return max(failures)
-
-
-def _judge(what: str, holds: bool) -> int:
-    print(f"bar: {what}: {'held' if holds else 'MISSED'}", flush=True)
-    return 0 if holds else 1
 
 
 async def _flood_and_probe(

@@ -72,7 +72,9 @@ def test_two_http_processes_serve_one_address_and_both_forget_a_revoked_key(
     url, key = serving.wait_for_url(), (data_dir / "admin.key").read_text().strip()
     with Client(url, key) as client:
         made = client.keys.create("for a while")
-    clients = [Client(url, made.secret) for _ in range(8)]  # the kernel gives their connections to either process
+    clients = [
+        Client(url, made.secret) for _ in range(8)
+    ]  # the kernel gives their connections to either process
     for each in clients:
         assert list(each.jobs.each()) == []
     with Client(url, key) as client:

@@ -52,7 +52,9 @@ async def test_a_flood_of_one_workspace_lets_another_in_with_the_next_place() ->
     gate = RequestGate(2, wait=LONG)
     arrivals = Arrivals(gate)
     keys = [Share("acme", f"key {number}") for number in range(3)]
-    waiting = [task for key in keys for task in await arrivals.all_come(key, [f"{key.key} {n}" for n in range(20)])]
+    waiting = [
+        task for key in keys for task in await arrivals.all_come(key, [f"{key.key} {n}" for n in range(20)])
+    ]
     waiting += await arrivals.all_come(GLOBEX, ["x"])
     assert arrivals.entered == ["key 0 0", "x"]
     leaving = keys[0]
@@ -103,3 +105,16 @@ async def test_a_request_that_is_cancelled_in_the_moment_of_its_turn_gives_the_p
         await waiting
     async with asyncio.timeout(LONG):
         await gate.enter(GLOBEX)
+
+
+async def test_a_place_is_not_lost_to_a_request_whose_time_is_up_in_that_moment() -> None:
+    gate = RequestGate(1, wait=LONG)
+    await gate.enter(ACME)
+    late = asyncio.create_task(gate.enter(ACME))
+    await asyncio.sleep(0)
+    late.cancel()  # it has not run since, so it is in the line still
+    gate.leave(ACME)
+    async with asyncio.timeout(LONG):
+        await gate.enter(GLOBEX)
+    with pytest.raises(asyncio.CancelledError):
+        await late

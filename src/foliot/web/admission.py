@@ -96,8 +96,9 @@ class RequestGate:
             if not self._serving[each]:
                 del self._serving[each]
         while self._free and (waiter := self._next()) is not None:
-            self._take(waiter.share)
-            waiter.turn.set_result(None)
+            if not waiter.turn.done():  # else its time is up, and it is about to go
+                self._take(waiter.share)
+                waiter.turn.set_result(None)
 
     def _may_enter(self, share: Share) -> bool:
         return (
@@ -212,7 +213,9 @@ def _share_of(scope: Scope) -> Share:
     holder = caller.holder
     if holder.principal.is_system:  # an operator must reach a workspace that floods
         return Share(("system", holder.key_id), holder.key_id)
-    if holder.may(Permission.WORKER):  # heartbeats and reports do not stand behind the requests of their workspace
+    if holder.may(
+        Permission.WORKER
+    ):  # heartbeats and reports do not stand behind the requests of their workspace
         return Share(("workers", caller.workspace_id), holder.key_id)
     return Share(caller.workspace_id, holder.key_id)
 

@@ -90,6 +90,7 @@ def create_app(
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
     bell: WorkSignal | None = None,
     cancel_bell: WorkSignal | None = None,
+    changes: WorkSignal | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
@@ -100,7 +101,7 @@ def create_app(
     `probe` answers /readyz. Streams end when `stopping` is set: they would delay the shutdown. `announce` sends hints, so that
     the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
     without them there are none. `gate` bounds how many are served at once. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
-    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations; a worker may be silent for `lease`.
+    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations, `changes` streams; a worker may be silent for `lease`.
     If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
@@ -121,6 +122,7 @@ def create_app(
     app.state.vault = vault or Vault(FixedKeys())
     app.state.bell = bell or WorkSignal()
     app.state.cancel_bell = cancel_bell or WorkSignal()
+    app.state.changes = changes or WorkSignal()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace

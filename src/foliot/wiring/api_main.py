@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from io import BufferedReader
 from typing import Self
 
@@ -32,6 +34,7 @@ from foliot.services.hints import Announcer, Hint
 from foliot.services.identity import installation
 from foliot.services.identity.authentication import Authenticator
 from foliot.services.secrets import master_key
+from foliot.services.secrets.vault import Vault
 from foliot.services.workers import workers
 from foliot.settings import ROLES, Settings
 from foliot.storage.tx import Database, PoolSize
@@ -49,8 +52,9 @@ from foliot.wiring.worker_main import refuse_celery_without_results
 log = logging.getLogger("foliot.wiring.api_main")  # run as a program, its name would be __main__
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 READYZ_WITHIN = 2.0  # seconds
+CHECK_EVERY, CHECKED_FOR, ASKED_FOR = 0.5, 1.5, 60.0  # seconds
 ENGINE_SPEAKS_EVERY, ENGINE_SILENT_AFTER = 2.0, 10.0  # seconds
-CONNECTIONS = 12  # to the database, of all HTTP processes of a node together
+CONNECTIONS = 10  # to the database, of all HTTP processes of a node together
 LEAST_CONNECTIONS = 4  # of each
 SPARE_CONNECTIONS = 2  # beyond those of admitted requests: for streams, hints and the use of keys
 HELD = "A backup was restored: no job runs until `foliot db release` says what becomes of the times missed."
@@ -140,14 +144,21 @@ class Api:
         self._db = Database(assignment.database_url, size=PoolSize(1, most))
         self._authenticator = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
+        self._database_check = DatabaseCheck(self._db, self._vault)
         self._announcer = Announcer(self._db)
-        bell, cancel_bell = WorkSignal(), WorkSignal()
-        wakes: dict[Hint, Callable[[], None]] = {
-            Hint.KEYS: self._authenticator.forget,
-            Hint.READY: bell.ring,
-            Hint.CANCELS: cancel_bell.ring,
+        bell, cancel_bell, changes = WorkSignal(), WorkSignal(), WorkSignal()
+        wakes: dict[Hint, Sequence[Callable[[], None]]] = {
+            Hint.KEYS: [self._authenticator.forget, changes.ring],
+            Hint.READY: [bell.ring, changes.ring],
+            Hint.CANCELS: [cancel_bell.ring, changes.ring],
+            Hint.TIMERS: [changes.ring],
+            Hint.OUTBOX: [changes.ring],
         }
-        listener = HintListener(self._db, settings.listen_url or assignment.database_url, wakes)
+        listener = HintListener(
+            self._db,
+            settings.listen_url or assignment.database_url,
+            {hint: partial(_call_all, calls) for hint, calls in wakes.items()},
+        )
         self._hints = Loop("hints", listener.step, within=None)
         refuse_celery_without_results(settings)
         self._http = HttpServer(
@@ -164,6 +175,7 @@ class Api:
                     reach=egress_policy_of(settings),
                     bell=bell,
                     cancel_bell=cancel_bell,
+                    changes=changes,
                     lease=timedelta(seconds=settings.worker_lease),
                     artifact_bytes=settings.artifact_bytes,
                     with_api="api" in settings.roles,
@@ -187,7 +199,8 @@ class Api:
             await stack.enter_async_context(self._db)
             stack.push_async_callback(self._announcer.close)
             stack.push_async_callback(self._authenticator.close)
-            stack.push_async_callback(_end, asyncio.create_task(self._hints.run(), name="hints"))
+            for background in (self._hints, self._database_check.loop):
+                stack.push_async_callback(_end, asyncio.create_task(background.run(), name=background.name))
 
             def on_started() -> None:
                 log.info("api.started", extra={"pid": os.getpid()})
@@ -207,21 +220,56 @@ class Api:
     async def readiness(self) -> Readiness:
         missing = ["this node is stopping"] if self._stopping.is_set() else []
         missing += self._engine.missing
-        warnings = list(self._assignment.warnings)
+        checked = await self._database_check.latest()
+        warnings = [*self._assignment.warnings, *checked.warnings]
+        if self._assignment.has_private_database and self._settings.roles != ROLES:
+            warnings.append(ROLES_MISSING)
+        return Readiness((*missing, *checked.missing), tuple(warnings), self._settings.roles)
+
+
+class DatabaseCheck:
+    """The part of /readyz that asks the database. While somebody asks, it is asked ahead: an answer must not wait behind requests."""
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+        self._found = Readiness()
+        self._checked_at = self._asked_at = -math.inf
+        self.loop = Loop("readiness", self._step)
+
+    async def latest(self) -> Readiness:
+        """Return what was found at most `CHECKED_FOR` seconds ago."""
+        self._asked_at = monotonic()
+        if self._asked_at - self._checked_at > CHECKED_FOR:
+            await self._check()
+            self.loop.wake()
+        return self._found
+
+    async def _step(self) -> timedelta:
+        if monotonic() - self._asked_at > ASKED_FOR:
+            return timedelta(days=1)
+        await self._check()
+        return timedelta(seconds=CHECK_EVERY)
+
+    async def _check(self) -> None:
+        began, missing, warnings = monotonic(), [], []
         try:
             async with asyncio.timeout(READYZ_WITHIN):
-                state = await installation.state(self._db)
+                state = await installation.state(self._database)
                 if state.is_held:
                     warnings.append(HELD)
                 if not master_key.opens_canary(self._vault, state):
                     warnings.append(master_key.WRONG)
-                if not await workers.count_alive(self._db):
+                if not await workers.count_alive(self._database):
                     warnings.append(NO_WORKER)
         except (FoliotError, TimeoutError):
             missing.append("database")
-        if self._assignment.has_private_database and self._settings.roles != ROLES:
-            warnings.append(ROLES_MISSING)
-        return Readiness(tuple(missing), tuple(warnings), self._settings.roles)
+        self._found, self._checked_at = Readiness(tuple(missing), tuple(warnings)), began
+
+
+def _call_all(calls: Sequence[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -55,7 +55,7 @@ class ChildProcess(ABC):
             return timedelta(0)
         self._deaths = 1 if monotonic() - began > STEADY else self._deaths + 1
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._deaths - 1))
-        log.error(f"{self.name}.died", extra={"exit_code": code, "again_in": pause})
+        log.error("%s.died", self.name, extra={"exit_code": code, "again_in": pause})
         return timedelta(seconds=pause)
 
     def terminate(self, *, at_once: bool = False) -> None:
@@ -72,7 +72,7 @@ class ChildProcess(ABC):
         with suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), self._kill_at - monotonic())
         if self._process is not None:
-            log.error(f"{self.name}.killed", extra={"pid": self._process.pid})
+            log.error("%s.killed", self.name, extra={"pid": self._process.pid})
             self.terminate(at_once=True)
             await self._exited.wait()
 

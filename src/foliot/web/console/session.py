@@ -42,7 +42,7 @@ class SignInLinks:
         self._clock = clock or SystemClock()
 
     def make(self, key: str) -> str | None:
-        """Return the token of a new link for this key, or None where the data directory cannot be written. """
+        """Return the token of a new link for this key, or None where the data directory cannot be written."""
         if self._folder is None:
             return None
         token = secrets.token_urlsafe(24)

@@ -39,8 +39,8 @@ from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import RemoteReport
 from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.services.workers.workers import HeartbeatReply
-from foliot.web.work_signal import WorkSignal
 from foliot.web.admission import release_place
+from foliot.web.work_signal import WorkSignal
 from foliot.wire import worker as wire
 
 LOOK_EVERY = 3.0  # seconds at most between queries without a signal
