@@ -46,6 +46,8 @@ def job(number: int, name: str, **fields: Any) -> JobOut:
         "next_run_at": NOW + timedelta(minutes=28),
         "schedule": CRON,
         "owner": None,
+        "owner_name": None,
+        "enabled": True,
         **dict.fromkeys(("fire_count", "run_count", "success_count", "failure_count"), 1),
         **dict.fromkeys(("skip_count", "consecutive_failures"), 0),
         "last_fire_at": None,
@@ -80,6 +82,15 @@ def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
         "  ✓  Email Check   http  */30 * * * *  Last: 2 m ago (succeeded)        Next: in 28 m  0192f0c1-0001\n"
         "  ‖  Deploy Watch  http  every 5m      Paused (5 consecutive failures)                 0192f0c1-0002"
     )
+
+
+@pytest.mark.requirement("S4-CLI-5")
+def test_the_list_shows_who_owns_each_job() -> None:
+    jobs = [job(1, "Email Check", owner_name="frank"), job(2, "Deploy Watch")]
+    assert render(job_list(jobs, NOW), 120).splitlines()[1:] == [
+        "  ✓  Email Check   frank  http  */30 * * * *  Last: 2 m ago (succeeded)  Next: in 28 m  0192f0c1-0001",
+        "  ✓  Deploy Watch         http  */30 * * * *  Last: 2 m ago (succeeded)  Next: in 28 m  0192f0c1-0002",
+    ]
 
 
 def test_what_stands_in_the_way_of_a_new_jobs_runs_is_said_at_once() -> None:

@@ -37,11 +37,10 @@ from foliot.handlers.config_fields import SECRET, Text, is_secret
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.placeholders import (
     Values,
-    check_growth,
     check_names,
     fill,
     fill_text,
-    placeholder_values,
+    needed_values,
 )
 from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
 from foliot.wire.durations import Duration, read_duration, write_duration
@@ -180,10 +179,13 @@ class HttpHandler:
         except (InvalidRequest, InvalidSigningSecret, ValueError) as error:
             return failed("config_invalid", str(error), permanent=True)
         try:
-            async with asyncio.timeout(None if within is None else within.total_seconds()) as deadline:
+            if within is None:
                 answer = await self._egress.send(outgoing)
+            else:
+                async with asyncio.timeout(within.total_seconds()) as deadline:
+                    answer = await self._egress.send(outgoing)
         except AddressRefused as error:
-            return failed(error.code, str(error), permanent=True)
+            return failed(error.code, error.public, permanent=True)
         except NoAnswer as error:
             return failed(error.code, str(error), permanent=error.code == "http_invalid")
         except TimeoutError:
@@ -195,15 +197,14 @@ class HttpHandler:
 
 def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
     """Build the request. All attempts of a run send the same id: a target that supports Idempotency-Key does the work once."""
-    config, values = assignment.config, placeholder_values(assignment)
-    check_growth(config, values)
+    config = assignment.config
+    values = needed_values(config, assignment)
     target = _target(config, values)
     content = _content(assignment, values)
     headers = {
         "user-agent": f"foliot/{__version__}",
         "accept": "*/*",
         "accept-encoding": "identity",  # a compressed answer could expand to any size
-        "connection": "close",
         "idempotency-key": assignment.ctx.run_id,
         "foliot-run-id": assignment.ctx.run_id,
         "foliot-attempt": str(assignment.ctx.attempt),
@@ -219,7 +220,9 @@ def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
         headers |= signature_headers(
             [str(each) for each in secrets], assignment.ctx.run_id, now, content or b""
         )
-    return OutgoingRequest(_method(config), target, tuple(headers.items()), content)
+    return OutgoingRequest(
+        _method(config), target, tuple(headers.items()), content, assignment.ctx.workspace_id
+    )
 
 
 def _method(config: Mapping[str, Any]) -> str:
@@ -229,6 +232,8 @@ def _method(config: Mapping[str, Any]) -> str:
 def _target(config: Mapping[str, Any], values: Values) -> HttpTarget:
     """Fill in the path. Host and port are never filled in: the job's author named them."""
     target = read_target(str(config.get("url", "")))
+    if not values:
+        return target
     return replace(target, path=fill_text(target.path, values, lambda text: quote(text, safe="")))
 
 

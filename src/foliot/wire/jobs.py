@@ -168,7 +168,18 @@ class JobFields(Shape):
 
 class JobIn(JobFields):
     schedule: ScheduleIn
-    enabled: bool = Field(default=True, description="False creates the job disabled.")
+    owner: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=320,
+        description="Name, id or address of the member who owns the job; `me` is the caller. Left out, a new job is the caller's, and"
+        " others keep their owner. An agent owns its own jobs only.",
+    )
+    enabled: bool = Field(
+        default=True,
+        description="False creates the job disabled. In an edit, false disables it and true resumes it if it is disabled;"
+        " left out, its status stays.",
+    )
 
 
 class JobHead(Shape):
@@ -187,6 +198,10 @@ class JobDefinition(JobFields):
 
 
 class JobOut(JobDefinition, JobHead):
+    owner_name: str | None = Field(
+        description="Name of the owner; null without one, and for an administrator of the installation."
+    )
+    enabled: bool = Field(description="False while its status is disabled.")
     status_reason: str | None
     status_at: Instant
     paused_until: Instant | None

@@ -109,7 +109,7 @@ class JobActions(Writes[Changed, Gone], Generic[Changed, Gone, Ran]):
         dry_run: bool = False,
         args: BulkArgs | Mapping[str, Any] | None = None,
     ) -> BulkOut:
-        """Pause, resume, disable, enable, archive, run, tag or untag many jobs: by ids, or by a filter and its expected count.
+        """Pause, resume, disable, enable, archive, run, tag, untag or hand over many jobs: by ids, or by a filter and its expected count.
 
         While some are `remaining`, call again with `after` set to `next_after` of the result.
         """
