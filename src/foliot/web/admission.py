@@ -197,7 +197,7 @@ class AdmissionMiddleware:
 
 
 def _share_of(scope: Scope) -> Share:
-    """Return the share of the key if it was valid a moment ago; else that of the address, which anybody can claim at no cost."""
+    """Return the share of the key if it was valid a moment ago; else that of the address."""
     found = {name: value for name, value in scope["headers"] if name in _IDENTIFYING}
     presented, slug = found.get(b"authorization", b"").partition(b" ")[2], found.get(b"foliot-workspace")
     if not presented and (session := _SESSION.search(found.get(b"cookie", b""))):

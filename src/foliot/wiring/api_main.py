@@ -64,7 +64,7 @@ PARENT_GONE = 3  # exit code
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class ApiAssignment:
     """What an HTTP process must know beside the settings."""
 
     database_url: str
@@ -105,11 +105,11 @@ def main() -> None:
 
 def run(listening: socket.socket, control: socket.socket) -> None:
     """Serve HTTP until the node ends or stops this process."""
-    told = control.makefile("rb")
-    first = told.readline()
+    lines = control.makefile("rb")
+    first = lines.readline()
     if not first:  # the node could not start
         sys.exit(PARENT_GONE)
-    assignment, settings = Assignment.from_json(first), Settings.from_json(told.readline())
+    assignment, settings = ApiAssignment.from_json(first), Settings.from_json(lines.readline())
     telemetry.configure(
         style=settings.log_format,
         level=settings.log_level,
@@ -118,24 +118,24 @@ def run(listening: socket.socket, control: socket.socket) -> None:
         secrets=(assignment.database_url, *settings.secrets(), *given_keys(settings)),
     )
     status = EngineStatus()
-    threading.Thread(target=_listen_to_node, args=(told, status), name="node-watch", daemon=True).start()
+    threading.Thread(target=_listen_to_node, args=(lines, status), name="node-watch", daemon=True).start()
     try:
-        asyncio.run(Api(settings, assignment, status).run(listening, control))
+        asyncio.run(HttpApi(settings, assignment, status).run(listening, control))
     except FoliotError as error:
         log.error("api.failed", extra={"reason": error.message, "hint": error.hint})  # noqa: TRY400  # the sentence says it all
         sys.exit(1)
 
 
-def _listen_to_node(told: BufferedReader, status: EngineStatus) -> None:
+def _listen_to_node(lines: BufferedReader, status: EngineStatus) -> None:
     """Exit at once when the node is gone, also when the loop hangs: its port must be free for the next node."""
     with suppress(ValueError, OSError):
-        for line in told:
+        for line in lines:
             status.hear(line)
     os._exit(PARENT_GONE)
 
 
-class Api:
-    def __init__(self, settings: Settings, assignment: Assignment, engine: EngineStatus) -> None:
+class HttpApi:
+    def __init__(self, settings: Settings, assignment: ApiAssignment, engine: EngineStatus) -> None:
         self._settings = settings
         self._assignment = assignment
         self._engine = engine
@@ -228,7 +228,7 @@ class Api:
 
 
 class DatabaseCheck:
-    """The part of /readyz that asks the database. While somebody asks, it is asked ahead: an answer must not wait behind requests."""
+    """The part of /readyz that queries the database. While probes come, it queries ahead: they must not wait behind requests."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database

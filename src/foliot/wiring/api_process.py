@@ -101,7 +101,7 @@ class ApiProcess(ChildProcess):
         self,
         settings: Settings,
         listening: socket.socket,
-        assignment: api_main.Assignment,
+        assignment: api_main.ApiAssignment,
         forked: ForkedProcess,
         on_ready: Callable[[], None],
     ) -> None:

@@ -34,7 +34,7 @@ from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database, PoolSize
 from foliot.web.console.session import SignInLinks
-from foliot.wiring.api_main import ENGINE_SPEAKS_EVERY, Assignment
+from foliot.wiring.api_main import ENGINE_SPEAKS_EVERY, ApiAssignment
 from foliot.wiring.api_process import ApiProcess, ForkedProcess, fork_api_processes
 from foliot.wiring.database import (
     DatabaseHandle,
@@ -166,10 +166,10 @@ class Node:
         for each in self._apis:
             each.terminate(at_once=self._is_hurried)
 
-    def _assignment(self) -> Assignment:
+    def _assignment(self) -> ApiAssignment:
         # Who asks for /readyz has shown no key: names of logins are for the log only.
         warnings = [each.replace(f"login {self._facts.login}", "login") for each in self._facts.warnings]
-        return Assignment(self._handle.url, tuple(warnings), self._handle.server is not None)
+        return ApiAssignment(self._handle.url, tuple(warnings), self._handle.server is not None)
 
     async def _tell_status(self) -> timedelta:
         for each in self._apis:
