@@ -85,7 +85,9 @@ async def test_every_kind_of_claim_takes_the_same_runs(
     harness: WorkspaceHarness, host: tuple[WorkerId, HostId], runs: list[ReadyRun], permits: int
 ) -> None:
     worker, host_id = host
-    plain = await claimed(harness, runs, Claimer(harness.worker, "default", TYPES, ClaimSize(permits), Turns()))
+    plain = await claimed(
+        harness, runs, Claimer(harness.worker, "default", TYPES, ClaimSize(permits), Turns())
+    )
     assert [row[0] for row in plain.leases] == expected(runs, permits)
     assert [(row[2], row[15]) for row in plain.leases] == [
         (runs[run_id.int - 1].attempts + 1,) * 2 for run_id in (row[0] for row in plain.leases)
