@@ -189,11 +189,14 @@ async def purge_in(
     return gone
 
 
-async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> StatusMove:
-    row = locked.row
+async def resume_locked(
+    tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool, at: datetime | None = None
+) -> StatusMove:
+    """Resume a job. `at` is the end of a pause that ends by itself: planned times after it run, although the resume comes later."""
+    row, end = locked.row, tx.now if at is None else min(at, tx.now)
     advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
     due = locked.context.due(row)
-    plan = await evaluate(due.job.timetable, lambda: plan_resume(due, tx.now, catch_up=catch_up))
+    plan = await evaluate(due.job.timetable, lambda: plan_resume(due, end, catch_up=catch_up))
     await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
     await timers.reset_failures(tx, row.job_id)
     before = {"status": row.status.value}
