@@ -21,7 +21,6 @@ from types import FrameType
 import uvicorn
 
 from foliot import __version__
-from foliot.channels.webhook import WebhookChannel
 from foliot.clock import monotonic
 from foliot.domain.addresses import networks
 from foliot.domain.errors import DatabaseUnavailable, FoliotError
@@ -55,6 +54,7 @@ from foliot.wiring.engine import Engine
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
+from foliot.wiring.notifications import notifier_policy_of, sender_of
 from foliot.wiring.policies import (
     allows_loopback,
     auth_failure_rate,
@@ -120,13 +120,16 @@ class Node:
         self._authenticator = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
         bell, cancel_bell = WorkSignal(), WorkSignal()
-        self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
+        self._egress = Egress(networks(egress_allow_of(settings)))
+        self._sender = sender_of(settings, self._egress, self._db)
+        self._url: str | None = None  # that it listens on, once it does
         self._engine = Engine(
             self._db,
             settings.listen_url or handle.url,
             self._worker_process(),
             janitor_tasks=janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
-            courier=Courier(self._db, self._webhooks.send, self._vault),
+            courier=Courier(self._db, self._sender.send, self._vault),
+            policy=lambda: notifier_policy_of(settings, self._url),
             is_scheduling="scheduler" in settings.roles,
             on_hint={
                 Hint.KEYS: self._authenticator.forget,
@@ -177,7 +180,7 @@ class Node:
             self._watch(self._handle.server, loop)
         async with self._db:
             lines = await self._first_lines()
-            url = url_of(listening)
+            url = self._url = url_of(listening)
             self._engine.start()
             with ExitStack() as while_serving:
 
@@ -190,7 +193,7 @@ class Node:
                     await self._http.serve([listening])
                 finally:
                     await self._engine.stop()
-                    self._webhooks.close()
+                    self._egress.close()
                     await self._authenticator.close()
         if self._broken is not None:
             raise self._broken
