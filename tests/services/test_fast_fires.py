@@ -9,16 +9,19 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.ids import JobId
+from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron, Interval, Once, Schedule
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.tick import _tick, tick
 from foliot.storage.timers import fires
-from foliot.storage.timers.fires import AlreadyRecordedError
+from foliot.storage.timers.fires import AlreadyRecordedError, PlannedTimer
 from foliot.storage.tx import Role
 from tests.services.service_driver import MINUTE, ServiceDriver
 
 pytestmark = pytest.mark.anyio
+TICK = timedelta(microseconds=1)
 OWN = "'{job_id,id,run_id,live_run_id,position}'::text[]"
 
 
@@ -88,3 +91,60 @@ async def test_a_fast_fire_of_a_recorded_time_records_nothing(driver: ServiceDri
     assert (await tick(driver.database)).recorded == 0
     assert driver.sql("SELECT count(*) FROM foliot.runs") == [(1,)]
     assert driver.timer("live", "cursor_at") == (0, before[1])
+
+
+@pytest.mark.parametrize("schedule", [Interval(MINUTE), Cron("* * * * *")])
+@pytest.mark.parametrize(("by", "runs"), [(-TICK, 1), (0 * TICK, 2), (TICK, 2)])
+async def test_no_run_is_planned_past_the_end(
+    driver: ServiceDriver, schedule: Schedule, by: timedelta, runs: int
+) -> None:
+    """A neighbour without an end is planned first: its plan must not be taken for that of the other."""
+    start = driver.clock.now()
+    for end_at in (None, start + 2 * MINUTE + by):
+        await driver.job(schedule, rule="concurrent", end_at=end_at)
+    for _ in range(4):
+        await driver.tick(MINUTE)
+    counts = driver.sql("SELECT count(*) FROM foliot.runs GROUP BY job_id ORDER BY 1")
+    assert counts == [(runs,), (4,)]
+
+
+@pytest.mark.parametrize("schedule", [Interval(MINUTE), Cron("* * * * *")])
+@pytest.mark.parametrize(("by", "runs"), [(-TICK, 3), (0 * TICK, 3), (TICK, 2)])
+async def test_no_run_is_planned_before_the_start(
+    driver: ServiceDriver, schedule: Schedule, by: timedelta, runs: int
+) -> None:
+    start = driver.clock.now()
+    for start_at in (None, start + 2 * MINUTE + by):
+        await driver.job(schedule, rule="concurrent", start_at=start_at)
+    for _ in range(4):
+        await driver.tick(MINUTE)
+    counts = driver.sql("SELECT count(*) FROM foliot.runs GROUP BY job_id ORDER BY 1")
+    assert counts == [(runs,), (4,)]
+
+
+async def test_a_fire_of_a_timer_that_has_moved_writes_nothing(driver: ServiceDriver) -> None:
+    """Both statements compare the version: the caller sees that a timer is missing, and rolls back."""
+    for max_runs in (None, 9):
+        await driver.job(Interval(MINUTE), max_runs=max_runs)
+    driver.clock.advance(MINUTE)
+    async with driver.database.tx(Role.ENGINE) as tx:
+        taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+    driver.owner.execute("UPDATE foliot.timers SET version = version + 1")
+    fast, [other] = split_due(taken, driver.clock.now())
+    assert len(fast) == 1
+
+    async def fire_fast() -> None:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            await fires.fire_fast(tx, fast)
+
+    async def fire_other() -> None:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            row = other.read()
+            context = await load_job_context(tx, [row], gates=True)
+            await fires.fire(tx, [PlannedTimer(row, plan(context.due(row), tx.now))])
+
+    with pytest.raises(AlreadyRecordedError):
+        await fire_fast()
+    with pytest.raises(AssertionError, match="moved a locked timer"):
+        await fire_other()
+    assert driver.sql("SELECT count(*) FROM foliot.runs") == [(0,)]

@@ -149,6 +149,26 @@ async def test_pages_follow_each_other_without_loss_or_repetition(
     assert [run.id for run in (*recent.items, *rest.items)] == everything
 
 
+async def test_pages_lose_none_of_several_runs_of_one_planned_time(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await create_job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
+    await advance_and_tick(database, clock, HOUR)
+    await report_runs(database, await claim_runs(database))
+    (first,) = (await history.of_job(database, Scope(workspace), job_id)).items
+    repeats = [await run_control.retry_run(database, Scope(workspace, TEST), first.id) for _ in range(4)]
+    await advance_and_tick(database, clock, HOUR)
+    seen: list[RunId] = []
+    cursor, planned = None, set()
+    while not seen or cursor is not None:
+        page = await history.of_job(database, Scope(workspace), job_id, cursor=cursor, limit=2)
+        seen += [run.id for run in page.items]
+        planned |= {run.planned_for for run in page.items}
+        cursor = page.next_cursor
+    assert len(planned) == 2
+    assert (len(seen), set(seen) >= {first.id, *repeats}) == (6, True)
+
+
 async def test_a_history_is_filtered_by_status_trigger_and_time(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:

@@ -328,9 +328,13 @@ async def test_a_job_that_goes_elsewhere_with_its_secrets_is_asked_about_them_ag
         [workspace, agent],
     )
     me = Scope(workspace, Actor(str(agent)), visible_owner=agent)
-    await kept(database, vault, workspace, "prod-db")
+    secret_id = await kept(database, vault, workspace, "prod-db")
     named = naming("prod-db", owner_id=agent)
-    made = (await jobs.create(database, Scope(workspace, TEST), named)).id  # by somebody who may
+    with pytest.raises(Invalid, match="was not given the secret"):
+        await jobs.create(database, Scope(workspace, TEST), named)
+    await secrets.give(database, Scope(workspace, TEST), secret_id, [agent])
+    made = (await jobs.create(database, Scope(workspace, TEST), named)).id
+    await secrets.give(database, Scope(workspace, TEST), secret_id, [])
     elsewhere = replace(named, spec=replace(named.spec, **moved))
     with pytest.raises(Invalid, match="There is no secret"):
         await job_edits.edit(database, me, made, elsewhere)

@@ -80,6 +80,17 @@ async def test_keys_of_others_are_others(api: ApiHarness, owner: Any) -> None:
     assert owner.execute(COUNT).fetchone() == (3,)
 
 
+async def test_two_members_with_one_key_each_get_their_own_answer(api: ApiHarness) -> None:
+    first = {}
+    for role in ("editor", "admin"):
+        answer = await api.request("POST", "/jobs", role=role, json=job(name=role), headers=KEY)
+        assert answer.status_code == 201
+        first[role] = answer.json()
+    for role in ("editor", "admin"):
+        again = await api.request("POST", "/jobs", role=role, json=job(name=role), headers=KEY)
+        assert (again.headers["idempotent-replayed"], again.json()) == ("true", first[role])
+
+
 async def test_after_a_day_a_key_is_new_again(api: ApiHarness, owner: Any, clock: ManualClock) -> None:
     await api.request("POST", "/jobs", json=job(), headers=KEY)
     clock.advance(timedelta(hours=24))

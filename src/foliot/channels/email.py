@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from foliot.channels.email_message import build_email
-from foliot.domain.addresses import Address
 from foliot.domain.delivery import Accepted, Came, Rejected, Unanswered
 from foliot.egress.client import AddressRefused, Egress, NoAnswer
 from foliot.egress.url import HttpTarget
@@ -86,7 +85,9 @@ class EmailChannel:
                 trusted = server is self._default
                 addresses = await self._resolve(server, is_trusted=trusted)
                 return await asyncio.to_thread(self._deliver, server, addresses, str(sender), notice, message)
-        except (AddressRefused, NoAnswer) as error:
+        except AddressRefused as error:
+            return Unanswered(error.public)
+        except NoAnswer as error:
             return Unanswered(str(error))
         except TimeoutError:
             return Unanswered(f"The mail server did not answer within {WITHIN:g} s.")
@@ -103,7 +104,7 @@ class EmailChannel:
             config.get("password"),
         )
 
-    async def _resolve(self, server: MailServer, *, is_trusted: bool) -> Sequence[Address | str]:
+    async def _resolve(self, server: MailServer, *, is_trusted: bool) -> Sequence[str]:
         if is_trusted:
             return (server.host,)
         return await self._egress.approve(HttpTarget("http", server.host.lower(), server.port, "/"))
@@ -111,7 +112,7 @@ class EmailChannel:
     def _deliver(
         self,
         server: MailServer,
-        addresses: Sequence[Address | str],
+        addresses: Sequence[str],
         sender: str,
         notice: OutgoingNotice,
         message: EmailMessage,
@@ -146,7 +147,7 @@ class EmailChannel:
             250, f"The mail server took it for {count} of {len(notice.recipients)} recipients.", refused=bad
         )
 
-    def _connect(self, server: MailServer, addresses: Sequence[Address | str]) -> smtplib.SMTP:
+    def _connect(self, server: MailServer, addresses: Sequence[str]) -> smtplib.SMTP:
         last: OSError | None = None
         for address in addresses:
             try:

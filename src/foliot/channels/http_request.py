@@ -29,13 +29,14 @@ async def post(
         "user-agent": f"foliot/{__version__}",
         "accept": "*/*",
         "accept-encoding": "identity",
-        "connection": "close",
     }
     request = OutgoingRequest("POST", target, tuple({**fixed, **(headers or {})}.items()), body)
     try:
         async with asyncio.timeout(WITHIN) as deadline:
             return await egress.send(request, keep)
-    except (AddressRefused, NoAnswer) as error:
+    except AddressRefused as error:
+        return Unanswered(error.public)
+    except NoAnswer as error:
         return Unanswered(str(error))
     except TimeoutError:
         if not deadline.expired():

@@ -84,9 +84,7 @@ def body_of(content: NoticeContent) -> dict[str, Any]:
     title = f"{_MARKS[content.severity]} *{escape(content.title)}*"
     blocks: list[dict[str, Any]] = [_section("\n".join([title, *map(escape, content.lines)]))]
     if content.error:
-        blocks.append(
-            _section("```" + escape(content.error)[: LONGEST_BLOCK - 6] + "```")
-        )
+        blocks.append(_section("```" + escape(content.error)[: LONGEST_BLOCK - 6] + "```"))
     if content.facts:
         blocks.append(
             _section("\n".join(f"*{escape(label)}*  {escape(value)}" for label, value in content.facts))

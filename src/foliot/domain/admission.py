@@ -11,12 +11,14 @@ from enum import StrEnum
 from typing import NamedTuple, assert_never
 
 from foliot.domain.dependencies import ConsumedRun, Dependencies, GateClosed, GateWaits, judge_gate
+from foliot.domain.errors import ScheduleTooDear
 from foliot.domain.job import Job, JobLoad
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.run import Trigger, WaitsFor
 from foliot.domain.schedule import Once, Otherwise, SkipReason, Timetable, planned_after
 from foliot.domain.schedule.calendar import calendar_closes_at
 from foliot.domain.schedule.window import window_closes_at
+from foliot.domain.schedule.work_budget import work_budget
 from foliot.domain.schedule.zone import naive_utc
 
 _TICK = timedelta(microseconds=1)
@@ -99,6 +101,7 @@ class Opening:
 @dataclass(frozen=True, slots=True)
 class NeverOpens:
     reason: SkipReason
+    note: str | None = None
 
 
 class OverlapAnswer(StrEnum):
@@ -147,12 +150,16 @@ def find_opening(timetable: Timetable, at: datetime) -> Opening | NeverOpens:
     if window is None and not timetable.calendars:
         return Opening(at)
     asked = replace(timetable, schedule=Once(at, zone), start_at=None, end_at=None)
-    answer = planned_after(asked, at - _TICK)
-    if answer is None or answer.skip is not None:
-        return NeverOpens((answer and answer.skip) or SkipReason.BLACKOUT)
-    opens = naive_utc(answer.due_at)
-    ends = None if window is None else window_closes_at(window, zone, opens)
-    closings = (calendar_closes_at(each, opens) for each in timetable.calendars)
+    try:
+        with work_budget():
+            answer = planned_after(asked, at - _TICK)
+            if answer is None or answer.skip is not None:
+                return NeverOpens((answer and answer.skip) or SkipReason.BLACKOUT)
+            opens = naive_utc(answer.due_at)
+            ends = None if window is None else window_closes_at(window, zone, opens)
+            closings = [calendar_closes_at(each, opens) for each in timetable.calendars]
+    except ScheduleTooDear as error:  # skip this run with its reason: the others must go on
+        return NeverOpens(SkipReason.SCHEDULER_ERROR, error.message)
     closes = min((each for each in closings if each is not None), default=None)
     return Opening(
         answer.due_at,
@@ -176,7 +183,7 @@ def expiry_reason(job: Job, expires_at: datetime) -> SkipReason:
     at = naive_utc(expires_at)
     if window is not None and window_closes_at(window, zone, at) == at:
         return SkipReason.WINDOW
-    if any(calendar_closes_at(each, at - _TICK) == at for each in job.timetable.calendars):
+    if _is_closing(job.timetable, at):
         return SkipReason.BLACKOUT
     if job.limits.start_deadline is not None:
         return SkipReason.DEADLINE
@@ -201,7 +208,7 @@ def _admit_new(request: StartRequest) -> Admission:
         return Wait(WaitsFor.TURN, not_before)
     opening = find_opening_for(request.trigger, job.timetable, max(now, not_before or now))
     if isinstance(opening, NeverOpens):
-        return Skip(opening.reason)
+        return Skip(opening.reason, opening.note)
     if opening.at > now:
         not_before = opening.at
     if opening.until is not None or request.start_within is not None:
@@ -246,7 +253,7 @@ def _admit_queued(request: StartRequest) -> Admission:
     expires_at = _without_closing(job, request.expires_at)
     opening = find_opening_for(request.trigger, job.timetable, max(now, request.not_before or now))
     if isinstance(opening, NeverOpens):
-        return Skip(opening.reason)
+        return Skip(opening.reason, opening.note)
     if expires_at is not None and expires_at <= now:
         return Skip(expiry_reason(job, expires_at))
     consumes = () if gate is None else gate.consumes
@@ -260,15 +267,26 @@ def _admit_late(request: StartRequest) -> Admission:
         return Wait(request.waits_for)
     opening = find_opening_for(request.trigger, request.job.timetable, request.now)
     if isinstance(opening, NeverOpens):
-        return Skip(opening.reason)
+        return Skip(opening.reason, opening.note)
     within = None if request.start_within is None else opening.at + request.start_within
     return Wait(WaitsFor.WINDOW, opening.at, earliest(opening.ready_until, within))
 
 
 def _gives_way_at(request: StartRequest) -> datetime | None:
     """Return the next planned time of the job: a run still at its gate then is replaced by that one."""
-    following = planned_after(request.job.timetable, max(request.planned_for or request.now, request.now))
+    # Without window and calendars: they do not move the planned time itself.
+    following = planned_after(
+        request.job.timetable.bare, max(request.planned_for or request.now, request.now)
+    )
     return None if following is None else following.planned_for
+
+
+def _is_closing(timetable: Timetable, at: datetime) -> bool:
+    """Return whether a calendar closes at this instant."""
+    try:
+        return any(calendar_closes_at(each, at - _TICK) == at for each in timetable.calendars)
+    except ScheduleTooDear:
+        return False
 
 
 def _without_closing(job: Job, expires_at: datetime | None) -> datetime | None:
@@ -283,5 +301,5 @@ def _deferring(timetable: Timetable) -> Timetable:
     return replace(
         timetable,
         window=None if window is None else replace(window, otherwise=Otherwise.DEFER),
-        calendars=tuple(replace(each, otherwise=Otherwise.DEFER) for each in timetable.calendars),
+        calendars=tuple(each.deferring() for each in timetable.calendars),
     )

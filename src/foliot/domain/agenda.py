@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
 
+from foliot.domain.errors import ScheduleTooDear
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
@@ -29,9 +30,11 @@ from foliot.domain.schedule import (
     latest_until,
     planned_after,
 )
+from foliot.domain.schedule.work_budget import WorkBudget, work_budget
 
 MOST_LINES = 1_000
 MOST_STEPS = 30_000  # planned times that one agenda computes: some tenths of a second
+WORK_A_STEP = 10  # steps through windows and calendars that weigh as much as one planned time
 MOST_COUNTED = 2_000  # times in one line: every minute of a day, and more
 OFTEN = timedelta(hours=1)
 _LOOK_BACK = timedelta(days=1)  # times deferred into the span were planned before it
@@ -90,6 +93,7 @@ class _Spent(Exception):  # not an error: the work is bounded
 @dataclass(slots=True)
 class _Effort:
     left: int
+    budgets: dict[JobId, WorkBudget] = field(default_factory=dict)
     lines: dict[object, tuple[list[AgendaLine], Iterator[AgendaLine]]] = field(default_factory=dict)
 
 
@@ -172,6 +176,15 @@ def _shared(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -
 
 
 def _lines(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -> Iterator[AgendaLine]:
+    try:
+        yield from _lines_within_budget(effort, ahead, start, end)
+    except ScheduleTooDear:
+        return  # the tick records the error, and explain says so; the other jobs have their lines
+
+
+def _lines_within_budget(
+    effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime
+) -> Iterator[AgendaLine]:
     if ahead.job.is_chained and ahead.next_at is None:
         return  # the end of its live run sets the next time
     simple = _uncounted(effort, ahead, start, end)
@@ -187,7 +200,8 @@ def _lines(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) ->
             yield line
             line = AgendaLine(planned, fate, reason, freeze)
         elif line.count == MOST_COUNTED:
-            last = latest_to_run_until(ahead.job.timetable, planned.planned_for - TICK, end - TICK)
+            with work_budget(_budget_of(effort, ahead)):
+                last = latest_to_run_until(ahead.job.timetable, planned.planned_for - TICK, end - TICK)
             yield replace(line, last=last or planned, count=None)
             return
         else:
@@ -228,7 +242,19 @@ def _step(effort: _Effort, ahead: AgendaJob, after: datetime) -> PlannedTime | N
     if effort.left == 0:
         raise _Spent
     effort.left -= 1
-    return planned_after(ahead.job.timetable, after)
+    timetable = ahead.job.timetable
+    if not timetable.is_gated:
+        return planned_after(timetable, after)
+    with work_budget(_budget_of(effort, ahead)) as budget:
+        before = budget.left
+        found = planned_after(timetable, after)
+        effort.left = max(0, effort.left - (before - budget.left) // WORK_A_STEP)
+    return found
+
+
+def _budget_of(effort: _Effort, ahead: AgendaJob) -> WorkBudget:
+    """One budget for all lines of a job: lines of many jobs are computed in turn."""
+    return effort.budgets.setdefault(ahead.job.id, WorkBudget())
 
 
 def _after(ahead: AgendaJob, start: datetime) -> datetime:

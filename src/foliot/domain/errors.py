@@ -3,6 +3,7 @@
 FoliotError
 ├── Invalid                 what was asked for cannot be: 422
 │   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
+│   │   └── ScheduleTooDear takes more work to evaluate than one job may use
 │   ├── QueryInvalid        a filter that cannot be read
 │   ├── QuotaExceeded       the workspace may not have that much
 │   └── KeyReused           an Idempotency-Key that came with another request before
@@ -72,6 +73,12 @@ class ScheduleInvalid(Invalid):
     """This schedule names no times, or Foliot cannot read it."""
 
     code = "schedule.invalid"
+
+
+class ScheduleTooDear(ScheduleInvalid):
+    """Evaluating this schedule with its window and calendars takes more work than one job may use."""
+
+    code = "schedule.too_dear"
 
 
 class QueryInvalid(Invalid):

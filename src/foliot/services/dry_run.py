@@ -23,6 +23,7 @@ from foliot.domain.planning.upcoming_changes import (
 )
 from foliot.domain.schedule import PlannedTime, is_chained
 from foliot.domain.schedule.notes import cautions
+from foliot.services.evaluation import evaluate
 from foliot.services.jobs.job_search import FIRING
 from foliot.services.jobs.written_steps import WrittenJob, find_warnings
 from foliot.services.runs import explain, history
@@ -119,7 +120,7 @@ async def _upcoming(tx: Tx, job_id: JobId) -> tuple[StoredJob | None, Upcoming]:
     if is_paused and job.paused_until is not None:
         start = max(start, job.paused_until)
     most = None if spec.max_runs is None else max(0, spec.max_runs - job.runs_created)
-    return job, upcoming(timetable, start, tx.now, most)
+    return job, await evaluate(timetable, lambda: upcoming(timetable, start, tx.now, most))
 
 
 async def preview_run(

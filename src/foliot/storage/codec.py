@@ -115,6 +115,8 @@ def _encode_object(value: Any, kind: Any) -> dict[str, Any]:
     hints = _hints(declared)
     encoded = {"kind": _tag(declared)} if _is_union_of_objects(kind) else {}
     for field in dataclasses.fields(value):
+        if not field.init:
+            continue  # computed, not written
         item = getattr(value, field.name)
         default = (
             field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default

@@ -28,7 +28,7 @@ from foliot.domain.errors import (
     StaleRevision,
     Unavailable,
 )
-from foliot.wire.shape import MEDIA_TYPE, did_you_mean, hint_of, pointer
+from foliot.wire.shape import MEDIA_TYPE, did_you_mean, hint_of, pointer, sentence_of
 
 STATUS: Mapping[type[FoliotError], HTTPStatus] = {
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -210,7 +210,7 @@ def _message(error: ErrorDetails) -> str:
             what = "characters" if kind.startswith("string") else "items"
             return f"This must have at most {context['max_length']:,} {what}."
         case "string_pattern_mismatch":
-            return f"This must look like {context['pattern']}."
+            return sentence_of(context["pattern"])
         case _:
             return error["msg"]
 

@@ -23,6 +23,7 @@ from foliot.domain.schedule import (
     latest_until,
     planned_after,
 )
+from foliot.domain.schedule.work_budget import work_budget
 
 CLOSE_ENOUGH = timedelta(minutes=1)  # people ask about 14:00, not about 14:00:00.000
 LOOK_BACK = timedelta(days=366)
@@ -53,6 +54,11 @@ class Question:
 
 def explain(question: Question) -> Explanation:
     """Explain what happened, or will happen, to this job at that instant."""
+    with work_budget():
+        return _explain(question)
+
+
+def _explain(question: Question) -> Explanation:
     if question.at < question.created_at:
         created = quote(question.job, question.created_at)
         return Explanation(
@@ -139,8 +145,11 @@ def _runs_out(question: Question, planned: PlannedTime, left: int) -> bool:
 
 
 def _is_stopped(question: Question, planned: PlannedTime) -> bool:
-    """Return whether the job is stopped at the planned time. A pause that ends before it does not count."""
-    if question.paused_until is not None and question.paused_until <= planned.due_at:
+    """Return whether the job is stopped at the planned time. A pause that ends before it does not count.
+
+    A time at the very end of a pause passed in it: the resume records it with the others.
+    """
+    if question.paused_until is not None and question.paused_until < planned.due_at:
         return False
     return question.status not in (JobStatus.ACTIVE, JobStatus.PENDING)
 

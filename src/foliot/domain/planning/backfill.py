@@ -9,6 +9,9 @@ from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.planning.missed import TICK
 from foliot.domain.schedule import Manual, PlannedTime, Timetable, is_chained, next_time
 from foliot.domain.schedule.timetable import MOST_TIMES
+from foliot.domain.schedule.work_budget import MOST_WORK, WorkBudget, work_budget
+
+MOST_WORK_OF_A_BACKFILL = 5 * MOST_WORK
 
 
 def times_to_fill(
@@ -21,13 +24,14 @@ def times_to_fill(
             hint="Only cron, fixed-rate interval and once schedules can be backfilled.",
         )
     found: list[PlannedTime] = []
-    planned = next_time(timetable, start - TICK)
-    for _ in range(MOST_TIMES):
-        if planned is None or planned.planned_for >= end:
-            return tuple(found)
-        if not has_record(planned):
-            found.append(planned)
-        planned = next_time(timetable, planned.planned_for)
+    with work_budget(WorkBudget(MOST_WORK_OF_A_BACKFILL)):
+        planned = next_time(timetable, start - TICK)
+        for _ in range(MOST_TIMES):
+            if planned is None or planned.planned_for >= end:
+                return tuple(found)
+            if not has_record(planned):
+                found.append(planned)
+            planned = next_time(timetable, planned.planned_for)
     raise Invalid(
         f"More than {MOST_TIMES:,} planned times lie in this range.",
         pointer="/to",

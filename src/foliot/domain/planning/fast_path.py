@@ -29,8 +29,10 @@ def find_shared_plan(due: DueJob, now: datetime) -> Plan | None:
 def shared_plan_at(rules: Rules, cursor: datetime) -> SharedPlan | None:
     """Return the shared plan at this cursor and when it holds; None where the rules need a walk."""
     known = rules.shared_plans
-    if cursor in known:
-        return known[cursor]
+    try:
+        return known[cursor]  # one lookup: another thread may clear it in between
+    except KeyError:
+        pass
     if len(known) >= _REMEMBERED:
         known.clear()
     shared = known[cursor] = _make(rules, cursor) if rules.is_shareable else None

@@ -87,7 +87,7 @@ def record_unchosen(
     reason: SkipReason,
 ) -> SkippedTime | SkippedRange | None:
     """Make one record of all planned times in (after, last] that were not chosen to run."""
-    count = count_between(_bare(timetable), after, last.planned_for, MAX_COUNTED + len(chosen))
+    count = count_between(timetable, after, last.planned_for, MAX_COUNTED + len(chosen))
     if count == len(chosen):
         return None
     taken = {planned.planned_for for planned in chosen}
@@ -161,15 +161,9 @@ def _closing_rules(timetable: Timetable) -> set[Otherwise]:
 
 def _latest(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
     """Return the newest planned time up to `until`. Window and calendars are applied to that one time only."""
-    bare = _bare(timetable)
+    bare = timetable.bare
     found = latest_until(bare, after, until)
     return found if found is None or bare is timetable else planned_after(timetable, found.planned_for - TICK)
-
-
-def _bare(timetable: Timetable) -> Timetable:
-    if timetable.window is None and not timetable.calendars:
-        return timetable
-    return replace(timetable, window=None, calendars=())
 
 
 def _common_reason(

@@ -6,9 +6,12 @@ The tick calls `plan`; creating or editing a job calls `plan_start`, resuming it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Concatenate, ParamSpec
 
+from foliot.domain.errors import FoliotError
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
 from foliot.domain.planning.due_job import DueJob
@@ -17,10 +20,27 @@ from foliot.domain.planning.missed import record_dropped
 from foliot.domain.planning.walk import PlanningWalk
 from foliot.domain.run_plan import Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
+from foliot.domain.schedule.work_budget import work_budget
 
 ERROR_RETRY_DELAYS = (timedelta(minutes=1), timedelta(minutes=5))  # a third error in a row fails the job
+UNEXPECTED = "an unexpected error, which is in the server's log under this job's id"
+P = ParamSpec("P")
 
 
+def _within_budget(planner: Callable[Concatenate[DueJob, P], Plan]) -> Callable[Concatenate[DueJob, P], Plan]:
+    """Let one job spend one work budget in all. Jobs without window and calendars need none."""
+
+    def bounded(due: DueJob, /, *args: P.args, **kwargs: P.kwargs) -> Plan:
+        if not due.job.timetable.is_gated:
+            return planner(due, *args, **kwargs)
+        with work_budget():
+            return planner(due, *args, **kwargs)
+
+    bounded.__doc__ = planner.__doc__
+    return bounded
+
+
+@_within_budget
 def plan(due: DueJob, now: datetime) -> Plan:
     """Plan what the tick records now: nothing before the job is due, nothing while it is paused, nothing twice."""
     due_at = due.timer.due_at
@@ -38,6 +58,7 @@ def plan(due: DueJob, now: datetime) -> Plan:
     return Plan((), replace(due.timer, due_at=None, next_at=None))
 
 
+@_within_budget
 def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) -> Plan:
     """Set the timer of a new, edited or resumed job from its cursor; record nothing.
 
@@ -52,6 +73,7 @@ def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) ->
     return PlanningWalk(due, now, events).start()
 
 
+@_within_budget
 def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
     """Record the planned times that passed while the job was stopped as one record; only `catch_up` runs any of them."""
     start_at = due.job.timetable.start_at
@@ -62,6 +84,7 @@ def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
     return PlanningWalk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
 
 
+@_within_budget
 def plan_closing(due: DueJob, now: datetime) -> Plan:
     """Record everything that the schedule has planned up to `now`, since an edit replaces it.
 
@@ -84,6 +107,7 @@ def plan_closing(due: DueJob, now: datetime) -> Plan:
     return replace(done, records=(*done.records, record), timer=replace(done.timer, cursor=last.planned_for))
 
 
+@_within_budget
 def plan_missed(due: DueJob, now: datetime) -> Plan:
     """Record the planned times that passed while no tick ran as one record, because the operator chose to skip them."""
     if due.status is not JobStatus.ACTIVE:
@@ -91,14 +115,15 @@ def plan_missed(due: DueJob, now: datetime) -> Plan:
     return PlanningWalk(due, now).resume(reason=SkipReason.OPERATOR)
 
 
-def plan_error(timer: Timer, now: datetime, errors_before: int) -> Plan:
-    """Record the planned time of a job whose planning failed as scheduler_error, and set the timer to try again later.
+def plan_error(timer: Timer, now: datetime, errors_before: int, error: Exception | None = None) -> Plan:
+    """Record the planned time of a job whose planning failed as scheduler_error with the reason, and set the timer to try again later.
 
     The record stands for everything up to the due time, since what lies before it cannot be computed.
     """
     at = timer.due_at or now
     lost = PlannedTime(at, at.astimezone(UTC).replace(tzinfo=None), 0, at)
-    records = (SkippedTime(lost, SkipReason.SCHEDULER_ERROR),)
+    note = error.message if isinstance(error, FoliotError) else None if error is None else UNEXPECTED
+    records = (SkippedTime(lost, SkipReason.SCHEDULER_ERROR, note),)
     cursor = max(at, timer.cursor)
     if errors_before >= len(ERROR_RETRY_DELAYS):
         return Plan(records, Timer(cursor, None, None), (JobEvent.FAIL,))

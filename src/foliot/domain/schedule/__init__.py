@@ -1,6 +1,6 @@
 """The time engine. Preview, next run, explain, agenda and firing all call `timetable.py`."""
 
-from foliot.domain.schedule.calendar import Absolute, Calendar, CalendarKind, CronStretch, check_calendar
+from foliot.domain.schedule.calendar import Calendar, CalendarKind, check_calendar
 from foliot.domain.schedule.cron import parse_cron
 from foliot.domain.schedule.kinds import (
     Cron,
@@ -13,6 +13,7 @@ from foliot.domain.schedule.kinds import (
     OverlapTime,
     Schedule,
 )
+from foliot.domain.schedule.merged_spans import Absolute, CronStretch
 from foliot.domain.schedule.planned import Dst, PlannedTime, SkipReason
 from foliot.domain.schedule.timetable import (
     MOST_TIMES,

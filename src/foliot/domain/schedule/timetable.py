@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import assert_never
@@ -17,6 +17,7 @@ from foliot.domain.schedule.kinds import ZERO, Cron, Interval, IntervalMode, Man
 from foliot.domain.schedule.planned import PlannedTime, SkipReason
 from foliot.domain.schedule.wall_times import LAST_YEAR
 from foliot.domain.schedule.window import Otherwise, Window, window_closed_until
+from foliot.domain.schedule.work_budget import current_budget, work_budget
 from foliot.domain.schedule.zone import naive_utc
 
 MOST_TIMES = 10_000  # no answer enumerates more than this
@@ -25,6 +26,13 @@ _MOST_GATES = 500  # steps from one closed span into the next, when deferring
 Step = Callable[[datetime], PlannedTime | None]  # an instant -> the first planned time after it
 _REMEMBERED = 4  # answers of one timetable: where its jobs stood, where they stand, and what comes next
 _END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
+
+
+class _Unknown:
+    """No answer is cached; None is an answer."""
+
+
+_UNKNOWN = _Unknown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,16 @@ class Timetable:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    @property
+    def is_gated(self) -> bool:
+        """Whether a window or calendars may defer or skip its planned times."""
+        return self.window is not None or bool(self.calendars)
+
+    @property
+    def bare(self) -> Timetable:
+        """The same planned times without window and calendars, which only decide what becomes of them."""
+        return replace(self, window=None, calendars=()) if self.is_gated else self
+
 
 def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
     """Return the first planned time after `after`, whether it will run or be skipped.
@@ -48,8 +66,9 @@ def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
     Jobs that share a timetable ask the same question in a row, so a timetable caches its last answers.
     """
     known = timetable._known  # noqa: SLF001  # no other function looks in there
-    if after in known:
-        return known[after]
+    found = known.get(after, _UNKNOWN)  # one lookup: another thread may clear it in between
+    if not isinstance(found, _Unknown):
+        return found
     nominal = _nominal_after(timetable, naive_utc(after))
     found = None if nominal is None else _planned(timetable, nominal)
     if len(known) >= _REMEMBERED:
@@ -60,39 +79,42 @@ def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
 
 def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
     """Return the first planned time after `after` that will run. Of times deferred to one instant it is the newest."""
-    planned = planned_after(timetable, after)
-    for _ in range(_MOST_STEPS):
-        if planned is None or planned.skip is None:
-            return planned if planned is None else _newest_due_with(timetable, planned)
-        onward = _leap(timetable, planned)
-        planned = None if onward is None else planned_after(timetable, onward)
-    return None
+    with work_budget():
+        planned = planned_after(timetable, after)
+        for _ in range(_MOST_STEPS):
+            if planned is None or planned.skip is None:
+                return planned if planned is None else _newest_due_with(timetable, planned)
+            onward = _leap(timetable, planned)
+            planned = None if onward is None else planned_after(timetable, onward)
+        return None
 
 
 def preview(timetable: Timetable, after: datetime, n: int) -> tuple[PlannedTime, ...]:
     """Return the next `n` times that will run. With a fixed delay only the first is known."""
-    times: list[PlannedTime] = []
-    most = 1 if is_chained(timetable.schedule) else min(n, MOST_TIMES)
-    while len(times) < most and (planned := next_time(timetable, after)) is not None:
-        times.append(planned)
-        after = planned.planned_for
-    return tuple(times)
+    with work_budget():
+        times: list[PlannedTime] = []
+        most = 1 if is_chained(timetable.schedule) else min(n, MOST_TIMES)
+        while len(times) < most and (planned := next_time(timetable, after)) is not None:
+            times.append(planned)
+            after = planned.planned_for
+        return tuple(times)
 
 
 def times_between(
     timetable: Timetable, start: datetime, end: datetime, limit: int = MOST_TIMES
 ) -> tuple[PlannedTime, ...]:
     """Return the planned times in (start, end], skipped ones included, at most `limit`."""
-    times: list[PlannedTime] = []
-    most = 1 if is_chained(timetable.schedule) else limit
-    while (
-        len(times) < most
-        and (planned := planned_after(timetable, start)) is not None
-        and planned.planned_for <= end
-    ):
-        times.append(planned)
-        start = planned.planned_for
-    return tuple(times)
+    with work_budget():
+        times: list[PlannedTime] = []
+        most = 1 if is_chained(timetable.schedule) else limit
+        while (
+            len(times) < most
+            and (planned := planned_after(timetable, start)) is not None
+            and planned.planned_for <= end
+        ):
+            times.append(planned)
+            start = planned.planned_for
+        return tuple(times)
 
 
 def latest_until(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
@@ -107,17 +129,18 @@ def latest_to_run_until(timetable: Timetable, after: datetime, until: datetime) 
 
 def _latest(following: Step, after: datetime, until: datetime) -> PlannedTime | None:
     """Find the last time in (after, until] by bisection: a year of minutes costs as little as a day of hours."""
-    best = following(after)
-    if best is None or best.planned_for > until:
-        return None
-    while (later := following(best.planned_for)) is not None and later.planned_for <= until:
-        middle = later.planned_for + (until - later.planned_for) / 2
-        beyond = following(middle)
-        if beyond is not None and beyond.planned_for <= until:
-            best = beyond
-        else:
-            best, until = later, middle
-    return best
+    with work_budget():
+        best = following(after)
+        if best is None or best.planned_for > until:
+            return None
+        while (later := following(best.planned_for)) is not None and later.planned_for <= until:
+            middle = later.planned_for + (until - later.planned_for) / 2
+            beyond = following(middle)
+            if beyond is not None and beyond.planned_for <= until:
+                best = beyond
+            else:
+                best, until = later, middle
+        return best
 
 
 def count_between(
@@ -132,7 +155,7 @@ def count_between(
             0, (naive_utc(low) - anchor) // schedule.every
         )
         return None if count > cap else max(count, 0)
-    count = len(times_between(timetable, after, until, cap + 1))
+    count = len(times_between(timetable.bare, after, until, cap + 1))
     return None if count > cap else count
 
 
@@ -199,7 +222,7 @@ def _planned(timetable: Timetable, nominal: Nominal) -> PlannedTime:
         )
     due = nominal.at + _spread(timetable, nominal.at)
     skip = None
-    if timetable.window is not None or timetable.calendars:
+    if timetable.is_gated:
         due, skip = _admitted(timetable, due)
     due_at = planned_for if due == nominal.at else due.replace(tzinfo=UTC)
     return PlannedTime(planned_for, nominal.local, nominal.fold, due_at, skip, nominal.dst)
@@ -225,21 +248,23 @@ def _fraction(seed: str) -> float:
 def _admitted(timetable: Timetable, due: datetime) -> tuple[datetime, SkipReason | None]:
     """Return when window and calendars allow the start, or why they never do."""
     at = due
-    for _ in range(_MOST_GATES):
-        closed = _closed(timetable, at)
-        if not closed:
-            return at, None
-        until, reason, _ = max(closed)
-        if any(otherwise is Otherwise.SKIP for _, _, otherwise in closed):
-            return due, next(why for _, why, otherwise in closed if otherwise is Otherwise.SKIP)
-        if until >= _END_OF_TIME:
-            return due, reason
-        at = until
+    with work_budget():
+        for _ in range(_MOST_GATES):
+            closed = _closed(timetable, at)
+            if not closed:
+                return at, None
+            until, reason, _ = max(closed)
+            if any(otherwise is Otherwise.SKIP for _, _, otherwise in closed):
+                return due, next(why for _, why, otherwise in closed if otherwise is Otherwise.SKIP)
+            if until >= _END_OF_TIME:
+                return due, reason
+            at = until
     return due, reason
 
 
 def _closed(timetable: Timetable, at: datetime) -> list[tuple[datetime, SkipReason, Otherwise]]:
     """Return what is closed at this instant, and until when."""
+    current_budget().spend(1 + len(timetable.calendars))
     closed = []
     if (window := timetable.window) is not None:
         until = window_closed_until(window, timetable.schedule.timezone, at)
@@ -269,7 +294,7 @@ def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime | None:
 
 
 def _newest_due_with(timetable: Timetable, planned: PlannedTime) -> PlannedTime:
-    if timetable.window is None and not timetable.calendars:
+    if not timetable.is_gated:
         return planned
     newest = latest_until(timetable, planned.planned_for, planned.due_at)
     return (

@@ -83,7 +83,7 @@ class WallTimes:
         if wall.microsecond:
             wall = wall.replace(microsecond=0) + _SECOND
         year, month, day = wall.year, wall.month, wall.day
-        if day in self._days(year, month):
+        if day in self.days_of(year, month):
             clock = self._clock_from(wall.hour, wall.minute, wall.second)
             if clock is not None:
                 return datetime(year, month, day, *clock)
@@ -93,7 +93,7 @@ class WallTimes:
     def first_day_off(self, day: date) -> date | None:
         """The first day from `day` on that has no match at all; None when there is none for years."""
         for _ in range(_DAYS_LOOKED_AT):
-            if day.day not in self._days(day.year, day.month):
+            if day.day not in self.days_of(day.year, day.month):
                 return day
             day += _ONE_DAY
         return None
@@ -129,14 +129,15 @@ class WallTimes:
     def _date_from(self, year: int, month: int, day: int) -> tuple[int, int, int] | None:
         last = min(year + HORIZON_YEARS, LAST_YEAR)
         while year <= last:
-            days = self._days(year, month)
+            days = self.days_of(year, month)
             at = bisect_left(days, day)
             if at < len(days):
                 return year, month, days[at]
             year, month, day = (year, month + 1, 1) if month < 12 else (year + 1, 1, 1)
         return None
 
-    def _days(self, year: int, month: int) -> tuple[int, ...]:
+    def days_of(self, year: int, month: int) -> tuple[int, ...]:
+        """The matching days of a month."""
         known = self._months.get((year, month))
         if known is None:
             if len(self._months) > 2_000:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.dependencies import satisfied_conditions
+from foliot.domain.errors import ScheduleTooDear
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import (
@@ -140,7 +141,12 @@ def _timer(
     # A manual run does not move a fixed delay, unless nothing else would ever set its timer again.
     if run.trigger is not Trigger.SCHEDULE and not (timer.due_at is None and is_idle):
         return None, False
-    upcoming = planned_after(state.job.timetable, now)
+    try:
+        upcoming = planned_after(state.job.timetable, now)
+    except (
+        ScheduleTooDear
+    ):  # a run must end whatever its job's calendars are: the tick meets the same error and records it
+        return Timer(now, now, now), False
     if upcoming is not None:
         return Timer(now, upcoming.due_at, upcoming.due_at), False
     return Timer(now, None, None, None if is_idle else JobEvent.EXPIRE), is_idle

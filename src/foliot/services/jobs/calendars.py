@@ -8,9 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, StaleRevision, not_found
+from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
+from foliot.domain.schedule.calendar import MOST_RULES_OF_A_JOB
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
@@ -66,6 +67,8 @@ async def change(
         calendar = replace(found.calendar, **changes)
         check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
+        if len(calendar.rules) > len(found.calendar.rules):
+            await _check_users(tx, calendar_id)
         await _note(tx, "calendar.edited", calendar_id, scope.actor, calendar.name)
     return await replan_users(database, scope.workspace_id, calendar_id, most)
 
@@ -164,6 +167,18 @@ async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -
         await jobs.redefine(tx, job_id, changed, author)
         await calendars.link(tx, job_id, left)
     await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
+
+
+async def _check_users(tx: Tx, calendar_id: CalendarId) -> None:
+    """Refuse more rules than the jobs that use this calendar may have together."""
+    most = await calendars.find_most_rules(tx, calendar_id)
+    if most is not None and most[0] > MOST_RULES_OF_A_JOB:
+        raise Invalid(
+            f'With these rules the calendars of the job "{most[1]}" have {most[0]:,} rules together;'
+            f" at most {MOST_RULES_OF_A_JOB:,} are allowed.",
+            hint="Use fewer rules, or take another calendar out of that job.",
+            pointer="/rules",
+        )
 
 
 def _check_revision(found: CalendarRow, expected: int | None) -> None:

@@ -13,6 +13,7 @@ from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
 from foliot.services.cursors import instant, read_cursor, refuse_cursor, text, write_cursor
+from foliot.services.evaluation import evaluate
 from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
@@ -98,7 +99,7 @@ async def ahead(
         Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, tuple(named.values())).timetable
     )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
-    return UpcomingTimes(found, preview(timetable, after, most))
+    return UpcomingTimes(found, await evaluate(timetable, lambda: preview(timetable, after, most)))
 
 
 def _read_position(cursor: str | None, order: JobOrder) -> JobPosition | None:

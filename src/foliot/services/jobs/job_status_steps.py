@@ -18,6 +18,7 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning.plan import plan_resume
 from foliot.domain.run_end import TimerDelta
+from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
@@ -188,10 +189,15 @@ async def purge_in(
     return gone
 
 
-async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> StatusMove:
+async def resume_locked(
+    tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool, resumes_at: datetime | None = None
+) -> StatusMove:
+    """Resume a locked job, as of `resumes_at` where its pause had an end."""
     row = locked.row
     advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
-    plan = plan_resume(locked.context.due(row), tx.now, catch_up=catch_up)
+    due = locked.context.due(row)
+    now = resumes_at or tx.now
+    plan = await evaluate(due.job.timetable, lambda: plan_resume(due, now, catch_up=catch_up))
     await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
     await timers.reset_failures(tx, row.job_id)
     before = {"status": row.status.value}

@@ -17,6 +17,7 @@ from foliot.domain.planning.backfill import times_to_fill
 from foliot.domain.planning.missed import TICK
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
+from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.lock_steps import lock_job, require_not_archived, require_type_on
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
@@ -64,7 +65,9 @@ async def backfill(
         known = _Known(
             await run_records.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
         )
-        times = times_to_fill(locked.job.timetable, start, end, known.has)
+        timetable = locked.job.timetable
+        # In a thread: it computes up to ten thousand times.
+        times = await evaluate_in_thread(lambda: times_to_fill(timetable, start, end, known.has))
         first, last = (times[0].planned_for, times[-1].planned_for) if times else (None, None)
         if dry_run:
             return Backfill(len(times), first, last)

@@ -11,6 +11,7 @@ from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, near
 from foliot.domain.explain.records import Recorded, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
+from foliot.services.evaluation import evaluate
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
 from foliot.services.runs.explain_steps import (
     ExplainContext,
@@ -42,7 +43,7 @@ async def explain_instant(
         await check_job_visible(tx, job_id, scope)
         if at is None:
             asked = await load_explain_context(tx, job_id)
-            at = asked.last_planned()
+            at = await evaluate(asked.job.timetable, asked.last_planned)
             if at >= tx.now and (newest := await run_history.load_newest(tx, job_id)) is not None:
                 return await _answer_about(tx, asked, newest)
         asked = await load_explain_context(tx, job_id, at)
@@ -53,26 +54,28 @@ async def explain_instant(
         if entry is not None and entry.run.status in _OPEN:
             explanation = await explain_open(tx, asked, entry)
         else:
-            explanation = explain(
-                Question(
-                    job=asked.job,
-                    status=subject.status,
-                    created_at=subject.created_at,
-                    at=at,
-                    now=tx.now,
-                    record=None if entry is None else await _ended(tx, entry),
-                    runs_created=subject.runs_created,
-                    skip_next=subject.skip_next,
-                    skip_until=subject.skip_until,
-                    next_at=subject.next_at,
-                    status_reason=subject.status_reason,
-                    paused_until=subject.paused_until,
-                    freezes=await asked.freezes(min(at, tx.now)),
-                    switched_off=await asked.switched_off(),
-                    waits_for=await asked.hangs_on(),
-                )
+            question = Question(
+                job=asked.job,
+                status=subject.status,
+                created_at=subject.created_at,
+                at=at,
+                now=tx.now,
+                record=None if entry is None else await _ended(tx, entry),
+                runs_created=subject.runs_created,
+                skip_next=subject.skip_next,
+                skip_until=subject.skip_until,
+                next_at=subject.next_at,
+                status_reason=subject.status_reason,
+                paused_until=subject.paused_until,
+                freezes=await asked.freezes(min(at, tx.now)),
+                switched_off=await asked.switched_off(),
+                waits_for=await asked.hangs_on(),
             )
-        before, after = nearest(asked.job, subject.created_at, at)
+            explanation = await evaluate(asked.job.timetable, lambda: explain(question))
+        instant = at
+        before, after = await evaluate(
+            asked.job.timetable, lambda: nearest(asked.job, subject.created_at, instant)
+        )
         return asked.answer(asked.with_revision(explanation, entry), entry, at, before, after)
 
 

@@ -19,6 +19,7 @@ from foliot.domain.outcomes import Cancelled
 from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime, preview
+from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
@@ -156,7 +157,7 @@ async def skip_next(
             raise Conflict(
                 "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
             )
-        times, following = _to_pass(locked, n, until)
+        times, following = await evaluate(locked.job.timetable, lambda: _to_pass(locked, n, until))
         last = times[-1].planned_for if len(times) > 1 else None
         await timers.set_skip_next(tx, job_id, reason, last)
         after = {

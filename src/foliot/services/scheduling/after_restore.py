@@ -6,6 +6,7 @@ import logging
 
 from foliot.domain.errors import Unavailable
 from foliot.domain.planning.plan import plan_missed
+from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.identity import installation
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling.fire_steps import write_plans
@@ -54,6 +55,9 @@ async def _skip_together(database: Database) -> int:
         rows = await timers.lock_missed(tx, BATCH)
         if rows:
             context = await load_job_context(tx, rows, gates=True)
-            planned = [PlannedTimer(row, plan_missed(context.due(row), tx.now)) for row in rows]
+            planned = await evaluate_in_thread(
+                lambda: [PlannedTimer(row, plan_missed(context.due(row), tx.now)) for row in rows],
+                is_tick=True,
+            )
             await write_plans(tx, context, await fires.without_recorded(tx, planned))
         return len(rows)

@@ -18,7 +18,8 @@ from foliot.domain.errors import Conflict, Invalid, not_found
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FIRST_ID, LAST_ID, FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.domain.schedule import MOST_TIMES, count_between
+from foliot.domain.schedule import MOST_TIMES, Timetable, count_between
+from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.services.settlement.dependent_steps import finish_settlement
@@ -142,15 +143,21 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
         rows = await timers.read(tx, job_ids)
         context = await load_job_context(tx, rows)
         ready, running = await freezes.count_affected_runs(tx, frozen)
-    planned, is_exact = 0, len(job_ids) == total
-    for row in rows:
-        left = MOST_TIMES - planned
-        found = count_between(context.job(row).timetable, start - TICK, until - TICK, left)
+    timetables = [context.job(row).timetable for row in rows]
+    planned = await evaluate_in_thread(lambda: _count_all(timetables, start - TICK, until - TICK))
+    is_exact = planned is not None and len(job_ids) == total
+    return FreezePreview(total, MOST_TIMES if planned is None else planned, is_exact, ready, running, until)
+
+
+def _count_all(timetables: Sequence[Timetable], after: datetime, until: datetime) -> int | None:
+    """Count the planned times of all in (after, until]; None above MOST_TIMES."""
+    planned = 0
+    for timetable in timetables:
+        found = count_between(timetable, after, until, MOST_TIMES - planned)
         if found is None:
-            planned, is_exact = MOST_TIMES, False
-            break
+            return None
         planned += found
-    return FreezePreview(total, planned, is_exact, ready, running, until)
+    return planned
 
 
 async def hold(database: Database, limit: int = BATCH) -> int:

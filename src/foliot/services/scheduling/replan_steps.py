@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from foliot.domain.errors import ScheduleTooDear
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_start
+from foliot.services.evaluation import evaluate
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
@@ -32,7 +34,10 @@ async def replan_timers(tx: Tx, rows: Iterable[TimerRow]) -> int:
             runs_created=row.runs_created,
             load=row.load,
         )
-        plan = plan_start(due, tx.now)
+        try:
+            plan = await evaluate(due.job.timetable, lambda due=due: plan_start(due, tx.now))  # type: ignore[misc]
+        except ScheduleTooDear:  # its timer stays; the tick meets the same error and records it
+            continue
         if not plan.events and _differs(row.timer, plan.timer):
             changed[row.job_id] = plan.timer
     await timers.reset(tx, changed)

@@ -15,6 +15,7 @@ from foliot.domain.lifecycle import JobEvent, may
 from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_error
 from foliot.domain.run_plan import Plan
+from foliot.services.evaluation import evaluate
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.scheduling.fire_steps import write_plan
 from foliot.storage.errors import is_misfit
@@ -42,7 +43,7 @@ async def fire_one_by_one(database: Database, job_ids: Iterable[JobId], decide: 
                 misfit = error
                 continue
             log.exception("job.not_fired", extra={"job": str(job_id)})
-            recorded += await _try_record_error(database, job_id)
+            recorded += await _try_record_error(database, job_id, error)
     if misfit is not None:
         raise misfit
     return recorded
@@ -55,13 +56,15 @@ async def fire_job(database: Database, job_id: JobId, decide: PlanFunction) -> i
         if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
             return 0  # another node has fired it
         context = await load_job_context(tx, rows.values(), gates=True)
-        planned = PlannedTimer(row, decide(context.due(row), tx.now))
+        due = context.due(row)
+        plan = await evaluate(due.job.timetable, lambda: decide(due, tx.now), is_tick=True)
+        planned = PlannedTimer(row, plan)
         return await write_plan(tx, context, planned, dependents=rows)
 
 
-async def _try_record_error(database: Database, job_id: JobId) -> int:
+async def _try_record_error(database: Database, job_id: JobId, error: Exception) -> int:
     try:
-        return await record_scheduler_error(database, job_id)
+        return await record_scheduler_error(database, job_id, error)
     except Unavailable:
         raise
     except Exception:
@@ -69,7 +72,7 @@ async def _try_record_error(database: Database, job_id: JobId) -> int:
         return 0
 
 
-async def record_scheduler_error(database: Database, job_id: JobId) -> int:
+async def record_scheduler_error(database: Database, job_id: JobId, error: Exception | None = None) -> int:
     """Record the planned time as scheduler_error without reading the rules, and set the timer to try again later."""
     async with database.tx(Role.ENGINE) as tx:
         row = await timers.lock_unread(tx, job_id)
@@ -78,5 +81,5 @@ async def record_scheduler_error(database: Database, job_id: JobId) -> int:
         if not may(row.status, JobEvent.FAIL):  # a job that has ended should not be due
             await timers.clear_due(tx, job_id)
             return 0
-        plan = plan_error(row.timer, tx.now, row.errors)
+        plan = plan_error(row.timer, tx.now, row.errors, error)
         return await write_plan(tx, JobContext(), PlannedTimer(row, plan, row.errors + 1))

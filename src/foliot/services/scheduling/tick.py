@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from foliot.domain.errors import Unavailable
 from foliot.domain.planning.plan import plan, plan_error
 from foliot.domain.schedule import ZONE_DATA_VERSION
+from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.fire_steps import may_end_runs, write_plans
@@ -22,6 +24,7 @@ from foliot.storage.tx import Database, Role
 log = logging.getLogger(__name__)
 
 BATCH = 500
+LATE = timedelta(minutes=1)  # many planned times may lie behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
             return TickResult(len(taken), recorded)
         rows = [timer.read() for timer in others]
         context = await load_job_context(tx, rows, gates=True, frozen=frozen, off=off)
-        planned = [_plan(row, context, tx.now) for row in rows]
+        planned = await _plan_all(rows, context, tx.now)
         if is_careful:
             planned = await fires.without_recorded(tx, planned)
         # The end of a run wakes dependents under their locks, and those are taken before any other timer's.
@@ -83,9 +86,22 @@ async def next_due(database: Database) -> datetime | None:
         return await timers.next_due(tx)
 
 
+async def _plan_all(rows: Sequence[TimerRow], context: JobContext, now: datetime) -> list[PlannedTimer]:
+    """Plan a batch: off the event loop if one of them may take long, because it is late or has a window or calendars."""
+
+    def plan_rows() -> list[PlannedTimer]:
+        return [_plan(row, context, now) for row in rows]
+
+    may_take_long = any(
+        row.rules.spec.window or row.rules.spec.calendars or (row.timer.due_at or now) < now - LATE
+        for row in rows
+    )
+    return await evaluate_in_thread(plan_rows, is_tick=True) if may_take_long else plan_rows()
+
+
 def _plan(row: TimerRow, context: JobContext, now: datetime) -> PlannedTimer:
     try:
         return PlannedTimer(row, plan(context.due(row), now))
-    except Exception:  # one bad job must never stop the others
+    except Exception as error:  # one bad job must never stop the others
         log.exception("job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)})
-        return PlannedTimer(row, plan_error(row.timer, now, row.errors), row.errors + 1)
+        return PlannedTimer(row, plan_error(row.timer, now, row.errors, error), row.errors + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
@@ -13,7 +14,8 @@ from psycopg.types.json import Jsonb
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import CalendarId, JobId, PrincipalId
 from foliot.domain.schedule import Calendar
-from foliot.storage.codec import encode
+from foliot.domain.schedule.calendar import check_calendars_of_job
+from foliot.storage.codec import encode, loads
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -29,7 +31,8 @@ class CalendarRow:
 
 
 async def load(tx: Tx, ids: Iterable[CalendarId]) -> dict[CalendarId, Calendar]:
-    return dict(await tx.fetch_pairs(CalendarId, Calendar, sql.calendars.load, {"ids": list(ids)}))
+    found = await tx.fetch_pairs(CalendarId, str, sql.calendars.load, {"ids": list(ids)})
+    return {calendar_id: _shared(text) for calendar_id, text in found}
 
 
 async def get(tx: Tx, calendar_id: CalendarId) -> CalendarRow | None:
@@ -79,7 +82,8 @@ async def lock_shared(tx: Tx, ids: Sequence[CalendarId]) -> dict[CalendarId, Cal
     """
     if not ids:
         return {}
-    found = dict(await tx.fetch_pairs(CalendarId, Calendar, sql.calendars.lock_shared, {"ids": list(ids)}))
+    rows = await tx.fetch_pairs(CalendarId, str, sql.calendars.lock_shared, {"ids": list(ids)})
+    found = {calendar_id: _shared(text) for calendar_id, text in rows}
     for index, calendar_id in enumerate(ids):
         if calendar_id not in found:
             raise Invalid("There is no such calendar.", pointer=f"/calendars/{index}")
@@ -87,12 +91,25 @@ async def lock_shared(tx: Tx, ids: Sequence[CalendarId]) -> dict[CalendarId, Cal
 
 
 async def link(tx: Tx, job_id: JobId, ids: Sequence[CalendarId]) -> None:
-    """Make these the calendars that a job uses. Refuse unknown ones."""
-    await lock_shared(tx, ids)
+    """Make these the calendars that a job uses. Refuse unknown ones, and too many rules."""
+    found = await lock_shared(tx, ids)
+    check_calendars_of_job(sum(len(each.rules) for each in found.values()))
     params = {"workspace_id": tx.workspace_id, "job_id": job_id, "ids": list(ids)}
     await tx.execute(sql.calendars.unlink, params)
     if ids:
         await tx.execute(sql.calendars.link, params)
+
+
+async def find_most_rules(tx: Tx, calendar_id: CalendarId) -> tuple[int, str] | None:
+    """Return how many rules the calendars of a job have together, and its name: of the job with the most that uses this calendar."""
+    found = await tx.fetch_pairs(int, str, sql.calendars.find_most_rules, {"id": calendar_id})
+    return found[0] if found else None
+
+
+@lru_cache(maxsize=1_024)
+def _shared(text: str) -> Calendar:
+    """Read a calendar. Equal text gives the same value, which keeps its prepared spans from tick to tick."""
+    return loads(Calendar, text)
 
 
 def _columns(calendar_id: CalendarId, calendar: Calendar) -> dict[str, object]:

@@ -1,5 +1,6 @@
 -- name: load
-SELECT id, definition || jsonb_build_object('name', name) AS calendar FROM calendars WHERE id = ANY (%(ids)s);
+-- As text: equal text is read and prepared once, and a tick loads the same calendars again and again.
+SELECT id, (definition || jsonb_build_object('name', name))::text AS calendar FROM calendars WHERE id = ANY (%(ids)s);
 
 -- name: get
 SELECT id, definition || jsonb_build_object('name', name) AS calendar, revision, created_at, updated_at,
@@ -35,7 +36,7 @@ SELECT job_calendars.job_id, jobs.name
 
 -- name: lock_shared
 -- KEY SHARE: transactions that plan jobs do not wait for each other; an edit or a deletion (FOR UPDATE) waits for them.
-SELECT id, definition || jsonb_build_object('name', name) AS calendar FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
+SELECT id, (definition || jsonb_build_object('name', name))::text AS calendar FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
 
 -- name: unlink
 DELETE FROM job_calendars WHERE job_id = %(job_id)s AND calendar_id <> ALL (%(ids)s);
@@ -44,3 +45,13 @@ DELETE FROM job_calendars WHERE job_id = %(job_id)s AND calendar_id <> ALL (%(id
 INSERT INTO job_calendars (workspace_id, job_id, calendar_id)
 SELECT %(workspace_id)s, %(job_id)s, calendar_id FROM unnest(%(ids)s::uuid[]) AS calendar_id
     ON CONFLICT DO NOTHING;
+
+-- name: find_most_rules
+-- Under the lock of the calendar: no job starts to use it meanwhile.
+SELECT sum(jsonb_array_length(calendars.definition -> 'rules'))::int AS rules, jobs.name
+  FROM job_calendars AS mine
+  JOIN job_calendars AS every ON every.job_id = mine.job_id
+  JOIN calendars ON calendars.id = every.calendar_id
+  JOIN jobs ON jobs.id = mine.job_id
+ WHERE mine.calendar_id = %(id)s
+ GROUP BY jobs.id, jobs.name ORDER BY rules DESC, jobs.id LIMIT 1;

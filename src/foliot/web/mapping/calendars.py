@@ -9,7 +9,7 @@ from uuid import UUID
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Absolute, Calendar, CalendarKind, CronStretch, Otherwise, Weekly
-from foliot.domain.schedule.calendar import Rule
+from foliot.domain.schedule.merged_spans import Rule
 from foliot.services.jobs.calendars import CalendarRow
 from foliot.services.scheduling.freeze_search import FreezeRow
 from foliot.services.scheduling.freezes import FreezePreview, NewFreeze

@@ -11,6 +11,7 @@ from foliot.domain.artifacts import Artifact
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
+from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
@@ -49,6 +50,8 @@ def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
         **_fields(record.definition),
         id=record.id,
         status=record.status.value,
+        owner_name=record.owner_name,
+        enabled=record.status is not JobStatus.DISABLED,
         status_reason=record.status_reason,
         status_at=record.status_at,
         paused_until=record.paused_until,
