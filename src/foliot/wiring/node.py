@@ -138,7 +138,7 @@ class Node:
             self._watch(self._handle.server, loop)
         async with self._db:
             lines = await self._first_lines()
-            url = self._url = url_of(listening)
+            self._url = url_of(listening)
             self._engine.start()
             with ExitStack() as while_serving:
                 on_ready = self._on_ready(listening, lines, while_serving)
@@ -155,7 +155,8 @@ class Node:
                     await asyncio.gather(*(each.wait() for each in self._apis))
                     await self._engine.stop()
                     self._egress.close()
-                    await self._authenticator.close()
+                    for task in tasks:
+                        task.cancel()
         if self._broken is not None:
             raise self._broken
 
