@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from foliot.channels.email import EmailChannel
-from foliot.channels.sender import Sender, SendNotice
+from foliot.channels.parcel_sender import ParcelSender, SendNotice
 from foliot.channels.webhook import WebhookChannel
 from foliot.domain.access import Scope
 from foliot.domain.ids import ChannelId, WorkspaceId
@@ -45,7 +45,7 @@ class Office:
         self.senders.setdefault(ChannelKind.EMAIL, EmailChannel(self.egress).send)
         self.courier = Courier(
             self.database,
-            Sender(WebhookChannel(self.egress, self.clock), self.senders).send,
+            ParcelSender(WebhookChannel(self.egress, self.clock), self.senders).send,
             self.vault,
         )
 

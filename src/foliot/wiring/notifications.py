@@ -5,8 +5,8 @@ from __future__ import annotations
 from foliot.channels.apprise import AppriseChannel
 from foliot.channels.email import EmailChannel, read_mail_url
 from foliot.channels.notice_webhook import NoticeWebhookChannel
+from foliot.channels.parcel_sender import ParcelSender
 from foliot.channels.room import RoomChannel
-from foliot.channels.sender import Sender
 from foliot.channels.slack import SlackChannel
 from foliot.channels.webhook import WebhookChannel
 from foliot.channels.whatsapp import WhatsappChannel
@@ -17,9 +17,9 @@ from foliot.settings import Settings
 from foliot.storage.tx import Database
 
 
-def sender_of(settings: Settings, egress: Egress, database: Database) -> Sender:
+def sender_of(settings: Settings, egress: Egress, database: Database) -> ParcelSender:
     server = None if settings.smtp_url is None else read_mail_url(settings.smtp_url, settings.smtp_from)
-    return Sender(
+    return ParcelSender(
         WebhookChannel(egress),
         {
             ChannelKind.EMAIL: EmailChannel(egress, server).send,

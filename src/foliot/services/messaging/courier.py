@@ -29,7 +29,7 @@ from foliot.domain.rooms import Message
 from foliot.domain.run import RunError
 from foliot.domain.secret_references import KEY
 from foliot.services.notifications.delivery_steps import OutgoingNotice, lock_channel_of, record_notice
-from foliot.services.notifications.outgoing import pack_notices
+from foliot.services.notifications.notice_parcels import pack_notices
 from foliot.services.secrets.resolution import resolve_secrets
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import workspaces

@@ -12,7 +12,7 @@ from foliot.services.messaging.courier import OutgoingMessage, OutgoingNotice, P
 SendNotice = Callable[[OutgoingNotice], Awaitable[Came]]
 
 
-class Sender:
+class ParcelSender:
     def __init__(self, webhooks: WebhookChannel, notices: Mapping[ChannelKind, SendNotice]) -> None:
         self._webhooks = webhooks
         self._notices = notices
