@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: settings, commands, errors and the API. `./dev docs` runs it, tests/docs checks it."""
+"""Writes docs/reference/ from the code: settings, commands, errors, the API and the requirements. `./dev docs` runs it, tests/docs checks it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import typer.main
 
-from docs import api_reference
+from docs import api_reference, requirements
 from foliot.cli.main import app
 from foliot.cli.output import BY_ERROR, MEANINGS, Exit
 from foliot.domain.errors import FoliotError
@@ -27,6 +27,7 @@ def pages() -> dict[str, str]:
         "cli.md": cli(),
         "errors.md": errors(),
         "api.md": api_reference.page(MADE),
+        "requirements.md": requirements.page(MADE),
     }
 
 

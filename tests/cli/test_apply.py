@@ -64,6 +64,23 @@ async def test_a_file_is_planned_applied_and_then_changes_nothing(
     assert load["tags"] == ["etl", "file:etl"]
 
 
+@pytest.mark.requirement("S4-8", "C-10")
+async def test_enabled_in_a_file_counts_where_it_is_written(run_command: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(SHEET)
+    await run_command("apply", "-f", str(path))
+    edited = await run_command("jobs", "edit", "beat", "--disabled", "-o", "table")
+    assert "/enabled  true  ->  false" in edited.out
+    assert (await plan_of(run_command, path))["change"] == [], "left out, a disabled job stays disabled"
+    path.write_text(f"{SHEET}    enabled: true\n")
+    assert (await plan_of(run_command, path))["change"] == ["beat"]
+    assert (await run_command("apply", "-f", str(path), "--yes")).code == 0
+    assert (await run_command("jobs", "show", "beat")).json["status"] == "active"
+    path.write_text(f"{SHEET}    enabled: false\n")
+    assert (await run_command("apply", "-f", str(path), "--yes")).code == 0
+    assert (await run_command("jobs", "show", "beat")).json["enabled"] is False
+
+
 async def test_what_is_exported_applies_as_no_change(run_command: RunCommand, tmp_path: Path) -> None:
     path = tmp_path / "jobs.yaml"
     path.write_text(SHEET)

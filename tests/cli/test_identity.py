@@ -28,6 +28,40 @@ async def test_a_member_is_added_changed_given_a_key_and_removed(run_command: Ru
     assert (await run_command("members", "remove", "Bob", "--yes")).code == 3
 
 
+@pytest.mark.requirement("S4-3", "S4-CLI-1", "S4-CLI-2", "S4-CLI-5")
+async def test_a_job_is_made_for_an_agent_listed_with_its_name_and_handed_over(
+    run_command: RunCommand,
+) -> None:
+    for name in ("frank", "nova"):
+        await run_command("members", "add", name, "--role", "editor", "--kind", "agent")
+    made = (
+        await run_command(
+            "jobs",
+            "create",
+            "--agent",
+            "frank",
+            "--name",
+            "mail",
+            "--payload",
+            "Check mail",
+            "--every",
+            "30s",
+        )
+    ).json
+    assert (made["type"], made["config"], made["owner_name"]) == ("message", {"text": "Check mail"}, "frank")
+    listed = (await run_command("jobs", "list", "--agent", "frank", "-o", "table")).out
+    assert "Jobs (1 active):" in listed
+    assert "mail  frank" in listed
+    assert (await run_command("jobs", "edit", "mail", "--owner", "nova")).json["owner_name"] == "nova"
+    refused = await run_command("members", "remove", "nova", "--yes")
+    assert (refused.code, "nova owns 1 job." in refused.err) == (4, True), refused.err
+    dry = await run_command("members", "remove", "nova", "--to", "frank", "--dry-run", "-o", "table")
+    assert "1 job would be archived or handed over." in dry.out
+    assert (await run_command("members", "remove", "nova", "--to", "frank", "--yes")).code == 0
+    assert (await run_command("jobs", "show", "mail")).json["owner_name"] == "frank"
+    assert "owner     frank" in (await run_command("jobs", "show", "mail", "-o", "table")).out
+
+
 async def test_a_workspace_is_made_changed_worked_in_and_put_away(run_command: RunCommand) -> None:
     made = (
         await run_command("workspaces", "create", "acme", "--tz", "Europe/Paris", "--quota", "jobs=1,000")

@@ -53,6 +53,8 @@ def job(number: int, name: str, **fields: Any) -> JobOut:
         "next_run_at": NOW + timedelta(minutes=28),
         "schedule": CRON,
         "owner": None,
+        "owner_name": None,
+        "enabled": True,
         **dict.fromkeys(("fire_count", "run_count", "success_count", "failure_count"), 1),
         **dict.fromkeys(("skip_count", "consecutive_failures"), 0),
         "last_fire_at": None,
@@ -89,6 +91,15 @@ def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
     )
 
 
+@pytest.mark.requirement("S4-CLI-5")
+def test_the_list_shows_who_owns_each_job() -> None:
+    jobs = [job(1, "Email Check", owner_name="frank"), job(2, "Deploy Watch")]
+    assert render(job_list(jobs, NOW), 120).splitlines()[1:] == [
+        "  ✓  Email Check   frank  http  */30 * * * *  Last: 2 m ago (succeeded)  Next: in 28 m  0192f0c1-0001",
+        "  ✓  Deploy Watch         http  */30 * * * *  Last: 2 m ago (succeeded)  Next: in 28 m  0192f0c1-0002",
+    ]
+
+
 def test_what_stands_in_the_way_of_a_new_jobs_runs_is_said_at_once() -> None:
     told = render(created_page(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
     assert told.splitlines()[-1].strip() == "Note: No live worker serves it."
@@ -118,7 +129,11 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_names_are_never_read_as_markup_or_escapes() -> None:
-    shown = render(job_list([job(1, "[red]x[/red] \x1b[2J :smile:")], NOW), 120, colour=True)
+    shown = render(
+        job_list([job(1, "x").model_copy(update={"name": "[red]x[/red] \x1b[2J :smile:"})], NOW),
+        120,
+        colour=True,
+    )
     assert "[red]x[/red] \\x1b[2J :smile:" in shown
     assert "\x1b[2J" not in shown
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import references
+from docs import references, requirements
 from foliot.domain.errors import FoliotError
 from foliot.settings import TABLE
 from tests.fork_server import run_foliot
@@ -40,10 +40,17 @@ def own_files() -> Iterator[Path]:
         )
 
 
-@pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md", "api.md"])
+@pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md", "api.md", "requirements.md"])
 def test_the_reference_is_what_the_code_says(page: str) -> None:
     written = (ROOT / "docs" / "reference" / page).read_text()
     assert written == references.pages()[page], "run ./dev docs"
+
+
+def test_every_marked_requirement_exists_and_none_is_both_proven_and_excused() -> None:
+    found = requirements.load()
+    assert sorted(found.tests.keys() - found.texts.keys()) == [], "not an id of docs/requirements.toml"
+    assert sorted(found.not_proven.keys() - found.texts.keys()) == []
+    assert sorted(found.not_proven.keys() & found.tests.keys()) == [], "proven: delete the reason"
 
 
 def test_every_setting_and_error_code_is_documented() -> None:

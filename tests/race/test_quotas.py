@@ -14,7 +14,7 @@ from foliot.domain.access import Actor, KeyHolder, MemberRole, Principal, Princi
 from foliot.domain.errors import Conflict, FoliotError, QuotaExceeded
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas
-from foliot.services.identity import members, workspaces
+from foliot.services.identity import member_removal, workspaces
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import jobs
 from foliot.services.messaging import rooms
@@ -127,9 +127,11 @@ async def test_two_administrators_cannot_take_each_other_away(
 ) -> None:
     first, second = [await _admin(nodes.left, driver.workspace) for _ in range(2)]
     async with nodes.paused_at_table(
-        members.remove(nodes.left, first, second.holder.principal.id), at="audit"
+        member_removal.remove(nodes.left, first, second.holder.principal.id), at="audit"
     ) as one:
-        other = await nodes.start_blocked(members.remove(nodes.right, second, first.holder.principal.id))
+        other = await nodes.start_blocked(
+            member_removal.remove(nodes.right, second, first.holder.principal.id)
+        )
     results = await asyncio.gather(one, other, return_exceptions=True)
     assert sum(isinstance(each, FoliotError) for each in results) == 1
     left = owner.execute(

@@ -20,7 +20,7 @@ from foliot.services.identity import workspaces
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.secrets import secrets
 from foliot.services.secrets.vault import Vault
-from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, Work, claim_work
 from foliot.storage.identity import members
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
@@ -51,7 +51,9 @@ async def kept(
 
 
 async def claimed(database: Database, vault: Vault | None, types: tuple[str, ...] = ("http",)) -> list[Work]:
-    return (await claim_work(database, Claimer(WORKER, "default", types, 100, Turns()), vault)).work
+    return (
+        await claim_work(database, Claimer(WORKER, "default", types, ClaimSize(100), Turns()), vault)
+    ).work
 
 
 async def test_a_secret_is_shown_without_its_value_and_kept_without_it(
@@ -328,9 +330,13 @@ async def test_a_job_that_goes_elsewhere_with_its_secrets_is_asked_about_them_ag
         [workspace, agent],
     )
     me = Scope(workspace, Actor(str(agent)), visible_owner=agent)
-    await kept(database, vault, workspace, "prod-db")
+    secret_id = await kept(database, vault, workspace, "prod-db")
     named = naming("prod-db", owner_id=agent)
-    made = (await jobs.create(database, Scope(workspace, TEST), named)).id  # by somebody who may
+    with pytest.raises(Invalid, match="was not given the secret"):
+        await jobs.create(database, Scope(workspace, TEST), named)
+    await secrets.give(database, Scope(workspace, TEST), secret_id, [agent])
+    made = (await jobs.create(database, Scope(workspace, TEST), named)).id
+    await secrets.give(database, Scope(workspace, TEST), secret_id, [])
     elsewhere = replace(named, spec=replace(named.spec, **moved))
     with pytest.raises(Invalid, match="There is no secret"):
         await job_edits.edit(database, me, made, elsewhere)

@@ -66,15 +66,60 @@ async def test_a_schedule_is_patched_in_its_fields_or_as_a_whole(
 async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(api: ApiHarness) -> None:
     made = await api.create_job()
     assert (await patch(api, made, made)).json() == made, "nothing has changed, so there is no new revision"
-    answer = await patch(api, made, {"name": "x", "status": "paused", "run_count": 7, "enabled": False})
+    answer = await patch(api, made, {"name": "x", "status": "paused", "run_count": 7})
     assert answer.status_code == 422
     assert problems(answer) == {
         "/status": "status is read-only, and is active now.",
         "/run_count": "run_count is read-only, and is 0 now.",
-        "/enabled": "enabled is read-only, and is true now.",
     }
     assert "pause" in answer.json()["errors"][0]["hint"]
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["name"] == "beat"
+
+
+@pytest.mark.requirement("S4-8", "S4-API-4", "C-10", "S0-6")
+async def test_enabled_is_read_and_written_and_follows_the_status(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    made = await api.create_job(schedule={"kind": "interval", "every": "10m"})
+    assert (made["enabled"], made["status"]) == (True, "active")
+    off = (await patch(api, made, {"enabled": False})).json()
+    assert (off["enabled"], off["status"], off["next_run_at"], off["revision"]) == (
+        False,
+        "disabled",
+        None,
+        1,
+    )
+    clock.advance(timedelta(minutes=30))
+    await tick(api.database)
+    assert (await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"] == []
+    renamed = (await patch(api, made, {"name": "other"})).json()
+    put = (await api.request("PUT", f"/jobs/{made['id']}", json=job(name="bare"))).json()
+    assert (renamed["status"], put["status"]) == ("disabled", "disabled"), "left out, the status stays"
+    on = (await api.request("PUT", f"/jobs/{made['id']}", json={**put, "name": "on", "enabled": True})).json()
+    assert (on["enabled"], on["status"], on["name"]) == (True, "active", "on")
+    assert on["next_run_at"] is not None
+    assert (await patch(api, made, {"enabled": False})).json()["enabled"] is False
+    assert (await patch(api, made, {"enabled": None})).json()["status"] == "active", "null is its default"
+    audit = (await api.request("GET", f"/audit?object=job:{made['id']}", role="admin")).json()["items"]
+    actions = [each["action"] for each in audit]
+    assert (actions.count("job.disabled"), actions.count("job.resumed")) == (2, 2)
+
+
+@pytest.mark.requirement("C-10")
+async def test_enabled_true_leaves_a_paused_job_paused_and_a_dry_run_switches_nothing(
+    api: ApiHarness,
+) -> None:
+    made = await api.create_job()
+    dry = (await patch(api, made, {"enabled": False}, params={"dry_run": True})).json()
+    assert (dry["job"]["enabled"], dry["job"]["next_run_at"]) == (False, None)
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["enabled"] is True
+    await api.request("POST", f"/jobs/{made['id']}/pause", json={"reason": "look"})
+    after = (await patch(api, made, {"enabled": True})).json()
+    assert (after["enabled"], after["status"], after["status_reason"]) == (True, "paused", "look")
+    over = await api.create_job(name="over", schedule={"words": "in 2 hours"})
+    await api.request("DELETE", f"/jobs/{over['id']}")
+    answer = await patch(api, over, {"enabled": False})
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
 
 
 async def test_a_whole_job_is_put_though_it_has_run_meanwhile(api: ApiHarness, clock: ManualClock) -> None:

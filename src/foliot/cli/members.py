@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,6 +28,12 @@ class MemberKindChoice(StrEnum):
     USER = "user"
     AGENT = "agent"
     SERVICE = "service"
+
+
+class JobsChoice(StrEnum):
+    ARCHIVE = "archive"
+    HAND_OVER = "hand_over"
+    KEEP = "keep"
 
 
 class MemberRoleChoice(StrEnum):
@@ -117,15 +123,32 @@ def change(
 
 @app.command()
 @api_command
-def remove(session: Session, member: MemberRef, yes: Yes = False, dry_run: DryRun = False) -> None:
-    """Remove a member and revoke its keys. Its jobs stay, and the audit log still names it."""
+def remove(
+    session: Session,
+    member: MemberRef,
+    jobs: Annotated[
+        JobsChoice | None,
+        typer.Option(
+            help="What happens to its jobs. An agent that has jobs needs a choice.", show_default=False
+        ),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Hand its jobs over to this member.", metavar="MEMBER")
+    ] = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Remove a member and revoke its keys; archive its jobs, keep them, or hand them over. The audit log still names it."""
+    if to is not None and jobs is None:
+        jobs = JobsChoice.HAND_OVER
     found = find_member(session.client, member)
+    fate: Literal["archive", "hand_over", "keep"] | None = None if jobs is None else jobs.value
     if dry_run:
-        tried = session.client.members.dry_run.delete(found.id)
+        tried = session.client.members.dry_run.delete(found.id, jobs=fate, to=to)
         session.show(tried, lambda: _dry_run_page(tried, "Would remove"))
         return
     confirm(f'Remove {found.kind} "{found.name}" ({found.role}) and revoke its keys?', yes=yes)
-    session.client.members.delete(found.id)
+    session.client.members.delete(found.id, jobs=fate, to=to)
     session.show({"id": str(found.id), "removed": True}, lambda: styled(f"Removed {found.name}."))
 
 
@@ -153,8 +176,10 @@ def find_member(client: Client, ref: str) -> MemberOut:
 
 
 def _dry_run_page(tried: MemberDryRunOut, verb: str) -> Block:
-    keys = f"{pluralize(tried.revoked_keys, 'key')} would be revoked."
-    return dry_run_page(f"{verb} {_describe(tried.member)}", keys if tried.revoked_keys else None)
+    effects = [f"{pluralize(tried.revoked_keys, 'key')} would be revoked."] if tried.revoked_keys else []
+    if tried.jobs:
+        effects.append(f"{pluralize(tried.jobs, 'job')} would be archived or handed over.")
+    return dry_run_page(f"{verb} {_describe(tried.member)}", " ".join(effects) or None)
 
 
 def _describe(member: MemberOut) -> str:

@@ -15,6 +15,7 @@ class JobAction(StrEnum):
     RUN = "run"
     TAG = "tag"
     UNTAG = "untag"
+    HAND_OVER = "hand_over"  # to another owner
     ARCHIVE = "archive"
     PURGE = "purge"
 
@@ -27,7 +28,7 @@ class BulkOutcome(StrEnum):
 
 
 EDITS = frozenset(
-    (JobAction.TAG, JobAction.UNTAG, JobAction.ARCHIVE, JobAction.PURGE)
+    (JobAction.TAG, JobAction.UNTAG, JobAction.HAND_OVER, JobAction.ARCHIVE, JobAction.PURGE)
 )  # actions that need the role editor
 _MOVES = {
     JobAction.PAUSE: JobEvent.PAUSE,

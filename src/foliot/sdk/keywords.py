@@ -33,6 +33,7 @@ class JobKeywords(JobFieldKeywords, total=False):
     type: Required[str]
     schedule: Required[ScheduleLike]
     enabled: bool
+    owner: UUID | str | None
     config: Object
     payload: Object
     window: Window | Object | None

@@ -12,7 +12,7 @@ from foliot.wire.shape import Shape, refusal
 
 MOST_IDS = 10_000
 LONGEST_Q = 2_000
-BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag"]
+BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag", "hand_over"]
 
 
 # The rules of the validator below and of the service, for readers of the description.
@@ -64,6 +64,12 @@ class BulkArgs(Shape):
     catch_up: bool = Field(default=False, description="resume, enable")
     override: bool = Field(default=False, description="run: even while a freeze holds the job")
     tags: list[TagText] = Field(default=[], max_length=50, description="tag, untag")
+    owner: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=320,
+        description="hand_over: name, id or address of the new owner",
+    )
     detach: bool = Field(default=False, description="archive: remove it from the jobs that depend on it")
 
 

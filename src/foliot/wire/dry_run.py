@@ -98,6 +98,7 @@ class MemberDryRunOut(Shape):
     dry_run: Literal[True] = True
     member: MemberOut
     revoked_keys: int = Field(default=0, description="Keys that would end with it.")
+    jobs: int = Field(default=0, description="Jobs that would be archived or handed over.")
 
 
 class WorkspaceDryRunOut(Shape):

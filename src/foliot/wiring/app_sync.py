@@ -35,7 +35,7 @@ from foliot.services.jobs import calendars, job_edits, job_search, jobs
 from foliot.services.jobs.jobs import JobDraft
 from foliot.web.mapping.definitions import DefinitionContext, definition_from, schedule_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import replace_fields
+from foliot.web.mapping.job_patch import enabled_in, replace_fields
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.schedules import ScheduleIn
@@ -84,19 +84,19 @@ class JobSync:
     async def create(self, job: Mapping[str, Any]) -> JobOut:
         try:
             wanted = JobIn.model_validate(dict(job))
+            scope = Scope(self.workspace.id, self.by)
 
             async def define(draft: JobDraft) -> Definition:
                 ground = DefinitionContext(
                     SystemClock().now(),
                     self.workspace.default_timezone,
-                    None,
+                    await draft.resolve_owner(scope, wanted.owner, None),
                     schema=await self._schema(draft, wanted.type),
                     reach=self.reach,
                     workspace=self.workspace.slug,
                 )
                 return definition_from(wanted, ground)
 
-            scope = Scope(self.workspace.id, self.by)
             made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
             return job_out(made.job)
         except ValidationError as error:
@@ -113,7 +113,7 @@ class JobSync:
             ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
-                was.owner_id,
+                await draft.resolve_owner(scope, written.job.owner, None),
                 was,
                 written.keeps_schedule,
                 await self._schema(draft, written.job.type),
@@ -124,7 +124,15 @@ class JobSync:
 
         scope = Scope(self.workspace.id, self.by, expected_revision=job.revision)
         try:
-            edited = await job_edits.edit(self.database, scope, JobId(job.id), define, note=note, force=True)
+            edited = await job_edits.edit(
+                self.database,
+                scope,
+                JobId(job.id),
+                define,
+                note=note,
+                enabled=enabled_in(wanted),
+                force=True,
+            )
             return job_out(edited.job)
         except RequestValidationError as error:
             raise _invalid_job(error.errors()) from error

@@ -29,6 +29,7 @@ class BulkAction(StrEnum):
     RUN = "run"
     TAG = "tag"
     UNTAG = "untag"
+    HAND_OVER = "hand_over"
 
 
 _PAST = {
@@ -39,6 +40,7 @@ _PAST = {
     "run": "Started a run of",
     "tag": "Tagged",
     "untag": "Untagged",
+    "hand_over": "Handed over",
 }
 
 
@@ -72,6 +74,9 @@ def bulk(
     detach: Annotated[
         bool, typer.Option("--detach", help="With archive: remove them from jobs that depend on them.")
     ] = False,
+    owner: Annotated[
+        str | None, typer.Option("--to", help="With hand_over: the new owner.", metavar="WHO")
+    ] = None,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -84,6 +89,8 @@ def bulk(
         wrong = "--tag only applies to tag and untag." if tag else "--tag is missing."
         raise Invalid(wrong, hint=f"Example: foliot jobs bulk tag -q '{q or 'type:http'}' --tag billing.")
     args: dict[str, Any] = {"catch_up": catch_up, "override": override, "detach": detach, "tags": tag or []}
+    if owner is not None:
+        args["owner"] = owner
     if reason is not None:
         args["reason"] = reason
     if until is not None:

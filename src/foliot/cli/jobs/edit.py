@@ -61,6 +61,9 @@ def edit(
     job: JobRef,
     *,
     flags: JobFlags,
+    enabled: Annotated[
+        bool | None, typer.Option("--enabled/--disabled", help="Disable the job, or enable a disabled one.")
+    ] = None,
     note: Note = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -71,6 +74,8 @@ def edit(
     """
     found = find_job(session.client, job)
     changes = flags.patch(session.now, local_zone())
+    if enabled is not None:
+        changes["enabled"] = enabled
     if not changes:
         _edit_in_editor(session, found, note, force=force)
         return
@@ -120,7 +125,8 @@ def changes_page(before: JobOut, after: JobOut, now: datetime) -> Block:
     """Show what an edit changed, field by field, and the next time."""
     from foliot.sdk.sync.plan import differences
 
-    if before.revision == after.revision:
+    is_switched = before.enabled != after.enabled
+    if before.revision == after.revision and not is_switched:
         return styled(f"{after.name} is unchanged.")
     following = ""
     if after.next_run_at is not None:
@@ -178,7 +184,7 @@ def revision_list(
 def _definition(job: JobOut) -> dict[str, Any]:
     from foliot.wire.jobs import JobFields
 
-    return job.model_dump(mode="json", include={*JobFields.model_fields, "schedule"})
+    return job.model_dump(mode="json", include={*JobFields.model_fields, "schedule", "enabled"})
 
 
 def _format_value(value: object) -> str:

@@ -28,7 +28,6 @@ def job_to_text(job: JobOut) -> str:
     from foliot.cli.yaml_text import write_yaml
 
     [fields] = job_file_of([job], {}, {})["jobs"]
-    fields.pop("enabled", None)
     return (
         f"# {job.name}: {job.schedule.words}\n"
         "# Fields that are left out have their defaults. Save it unchanged to cancel.\n" + write_yaml(fields)

@@ -93,6 +93,10 @@ class HandlerFlags:
         str | None,
         typer.Option(help="Call this function in the worker; sets --type python.", metavar="MODULE:FUNCTION"),
     ] = None
+    message: Annotated[
+        str | None,
+        typer.Option(help="Post this text into the job's chat room; sets --type message.", metavar="TEXT"),
+    ] = None
     type: Annotated[str | None, typer.Option(help="The handler that does the work.", metavar="TYPE")] = None
     config: Annotated[
         str | None, typer.Option(help="JSON object for the handler, or @FILE.", metavar="JSON")
@@ -107,11 +111,12 @@ class HandlerFlags:
 
     def body(self) -> dict[str, Any]:
         """Return `type`, `config` and `payload`, as far as they are given."""
-        types = [f"--{name}" for name in ("type", "http", "python") if getattr(self, name) is not None]
+        names = ("type", "http", "python", "message")
+        types = [f"--{name}" for name in names if getattr(self, name) is not None]
         if len(types) > 1 and set(types) != {"--type"}:
             raise Invalid(
                 f"Several types: {', '.join(types)}.",
-                hint="--http and --python set the type; --config adds to either.",
+                hint="--http, --python and --message set the type; --config adds to it.",
             )
         if self.method is not None and self.http is None:
             raise Invalid("--method needs --http.", hint="Without --http, set it in --config.")
@@ -123,6 +128,8 @@ class HandlerFlags:
             handler = {"type": "http", "config": {**config, "url": self.http} | _given(method=self.method)}
         elif self.python is not None:
             handler = {"type": "python", "config": {**config, "call": self.python}}
+        elif self.message is not None:
+            handler = {"type": "message", "config": {**config, "text": self.message}}
         else:
             handler = _given(type=self.type, config=config or None)
         return handler | _given(payload=payload)
@@ -138,6 +145,12 @@ class PolicyFlags:
     retry_delays: Annotated[
         str | None, typer.Option(help="Delays before the retries: 1m,5m,30m.", metavar="DURATIONS")
     ] = None
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            "--owner", "--agent", help="The member or agent who owns it. Default: you.", metavar="WHO"
+        ),
+    ] = None
     server: Annotated[
         str | None, typer.Option(help="Run it on the host of this server instance.", metavar="NAME")
     ] = None
@@ -145,7 +158,9 @@ class PolicyFlags:
     tag: Annotated[list[str] | None, typer.Option(help="Tag; repeatable.", metavar="TAG")] = None
 
     def body(self) -> dict[str, Any]:
-        return _given(name=self.name, tags=self.tag, retry=self._retry(), target=self._target())
+        return _given(
+            name=self.name, tags=self.tag, owner=self.owner, retry=self._retry(), target=self._target()
+        )
 
     def _target(self) -> dict[str, str] | None:
         if self.server is not None and self.host is not None:
@@ -176,14 +191,22 @@ class JobFlags:
         name = _one_name(name, self.policies.name)
         if not name:
             raise Invalid("The name is missing.", hint='Example: foliot jobs create "Email check" …')
-        handler = self.handler.body()
+        handler = self._handler_of_agent() or self.handler.body()
         if "type" not in handler:
             raise Invalid(
                 "The work is missing.",
-                hint="Add --http URL, --python module:function, or --type TYPE with --config JSON.",
+                hint="Add --http URL, --python module:function, --message TEXT, or --type TYPE with --config JSON.",
             )
         fields = {**handler, **self._fields(now, zone), "name": name}
         return {**fields, "schedule": self.schedule.body(now, zone)}
+
+    def _handler_of_agent(self) -> dict[str, Any] | None:
+        """Return a message with the text of --payload, if an agent and a payload are given and no other work."""
+        text = self.handler.payload
+        if self.policies.owner is None or text is None or self.handler != HandlerFlags(payload=text):
+            return None
+        payload = parse_json_object(text, "--payload", or_text=True)
+        return {"type": "message", "config": payload} if payload.keys() == {"text"} else None
 
     def patch(self, now: datetime, zone: str) -> dict[str, Any]:
         """Return the fields that are given, and no others."""
@@ -199,6 +222,8 @@ class JobFlags:
         for field in JOB_FIELDS:
             if field.type is datetime and field.name in body:
                 body[field.name] = parse_time(body[field.name], now, zone, flag=_flag(field))
+            elif field.type is timedelta and field.name in body:
+                body[field.name] = _duration(body[field.name])
         return {**self.policies.body(), **body}
 
 

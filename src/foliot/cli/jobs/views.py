@@ -16,7 +16,7 @@ import typer
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.runs import run_table
-from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, api_command
+from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -72,7 +72,7 @@ class JobStatusChoice(StrEnum):
     ARCHIVED = "archived"
 
 
-@api_command
+@view_command
 def list_jobs(
     session: Session,
     q: Annotated[
@@ -95,7 +95,8 @@ def list_jobs(
         list[str] | None, typer.Option(help="Only of this queue; repeatable.", metavar="QUEUE")
     ] = None,
     owner: Annotated[
-        list[str] | None, typer.Option(help="Only of this owner; `me` is you.", metavar="WHO")
+        list[str] | None,
+        typer.Option("--owner", "--agent", help="Only of this owner; `me` is you.", metavar="WHO"),
     ] = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Only disabled jobs.")] = False,
     sort: Annotated[
@@ -128,7 +129,7 @@ def list_jobs(
         )
 
 
-@api_command
+@view_command
 def show(
     session: Session,
     job: JobRef,
@@ -143,7 +144,7 @@ def show(
     session.draw(job_page(found, session.now, times, _related_names(session, found)))
 
 
-@api_command
+@view_command
 def next_times(
     session: Session,
     job: JobRef,
@@ -163,7 +164,7 @@ def next_times(
         )
 
 
-@api_command
+@view_command
 def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
     found = find_job(session.client, job)
@@ -179,14 +180,17 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
     columns: list[Column[JobOut]] = [
         Column("mark", lambda job: status_mark("failed" if _is_failing(job) else job.status, JOB_MARKS)),
         Column("name", lambda job: job.name, wrap=True),
+        Column("owner", lambda job: job.owner_name or "", DIM, drop=3),
         Column("type", lambda job: job.type, DIM, drop=1),
-        Column("schedule", lambda job: format_schedule(job.schedule), drop=3),
+        Column("schedule", lambda job: format_schedule(job.schedule), drop=4),
         Column("last", lambda job: _last_run(job, now), wrap=True),
         Column(
             "next", lambda job: f"Next: {relative_short(job.next_run_at, now)}" if job.next_run_at else ""
         ),
         Column("id", lambda job: str(job.id)[:id_length], DIM, drop=2),
     ]
+    if not any(job.owner_name for job in jobs):
+        columns = [each for each in columns if each.title != "owner"]
     counts = format_counts(Counter(job.status for job in jobs))
     if total is not None and total > len(jobs):
         counts.append(f"first {len(jobs):,} of {total:,}")
@@ -219,6 +223,7 @@ def job_page(
                 ("last", last),
                 ("error", styled(job.last_error, RED) if job.last_error else None),
                 ("record", f"{counts}; {job.skip_count:,} skipped"),
+                ("owner", job.owner_name),
                 ("type", job.type),
                 ("config", _json(job.config)),
                 ("payload", _json(job.payload)),

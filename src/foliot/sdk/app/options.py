@@ -86,6 +86,8 @@ class JobOptions(JobFieldKeywords, total=False):
     breaker: BreakerOptions
     retention: RetentionOptions
     secrets: Mapping[str, str]
+    enabled: bool
+    owner: str
 
 
 def check_options(options: JobOptions, where: str) -> None:

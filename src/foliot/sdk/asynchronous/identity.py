@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of
 from foliot.sdk.request import ApiRequest, Ref, post, without_none
@@ -113,10 +113,17 @@ class AsyncMemberWrites(AsyncWrites[Changed, Gone]):
         request = ApiRequest("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
         return await self._write(self._changed, request)
 
-    async def delete(self, member_id: Ref) -> Gone:
-        """Deactivate a member and revoke its keys."""
+    async def delete(
+        self,
+        member_id: Ref,
+        *,
+        jobs: Literal["archive", "hand_over", "keep"] | None = None,
+        to: str | None = None,
+    ) -> Gone:
+        """Deactivate a member and revoke its keys. An agent that has jobs needs a choice: `jobs`, and `to` for the new owner."""
+        query = {"jobs": jobs, "to": to}
         return await self._write(
-            self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id})
+            self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}, query)
         )
 
 

@@ -35,7 +35,8 @@ class JobEntry:
     name: str
     wanted: Mapping[str, Any]
     schedule: Mapping[str, Any]
-    enabled: bool
+    enabled: bool | None  # None: not written; a new job is enabled, and others keep their status
+    owner: str | None = None  # None: not written; a new job is the caller's, and others keep their owner
 
     @property
     def upstreams(self) -> tuple[str, ...]:
@@ -61,7 +62,8 @@ def read_entry(job: Any) -> JobEntry:
     wanted["calendars"] = list(calendars or ())
     for edge, written in zip(wanted["depends_on"], edges or (), strict=True):
         edge["job"] = written["job"]
-    return JobEntry(whole.name, wanted, _written_schedule(whole, schedule), whole.enabled)
+    enabled = whole.enabled if "enabled" in whole.model_fields_set else None
+    return JobEntry(whole.name, wanted, _written_schedule(whole, schedule), enabled, whole.owner)
 
 
 def app_entries(app: Foliot) -> tuple[JobEntry, ...]:

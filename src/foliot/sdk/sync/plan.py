@@ -125,7 +125,16 @@ def _compare(
             wanted[name] = is_now[name]
     of_schedule = tuple(differences(is_now, wanted, "/schedule"))
     of_others = differences(job_definition(job, names, calendars), dict(entry.wanted))
-    return JobUpdate(entry, job, (*of_schedule, *of_others), keeps_schedule=not of_schedule)
+    written = tuple(_written_changes(entry, job))
+    return JobUpdate(entry, job, (*of_schedule, *of_others, *written), keeps_schedule=not of_schedule)
+
+
+def _written_changes(entry: JobEntry, job: JobOut) -> Iterator[JobChange]:
+    """Yield the changes of fields that count only where they are written."""
+    if entry.enabled not in (None, job.enabled):
+        yield JobChange("/enabled", job.enabled, entry.enabled)
+    if entry.owner is not None and entry.owner not in {job.owner_name, str(job.owner)}:
+        yield JobChange("/owner", job.owner_name or (job.owner and str(job.owner)), entry.owner)
 
 
 def _check_names(
@@ -181,13 +190,14 @@ class JobWriter:
 
     def create_body(self, entry: JobEntry, marks: Iterable[str] = ()) -> dict[str, Any]:
         job = self._body(entry, entry.schedule)
-        return {**job, "tags": [*job["tags"], *marks], "enabled": entry.enabled}
+        return {**job, "tags": [*job["tags"], *marks], "enabled": entry.enabled is not False}
 
     def replace_body(self, update: JobUpdate) -> dict[str, Any]:
         kept = update.job.schedule.model_dump(mode="json")
         job = self._body(update.entry, kept if update.keeps_schedule else update.entry.schedule)
         marks = [tag for tag in update.job.tags if tag.startswith(FILE_TAG)]
-        return {**job, "tags": [*job["tags"], *marks]}
+        enabled = {} if update.entry.enabled is None else {"enabled": update.entry.enabled}
+        return {**job, "tags": [*job["tags"], *marks], **enabled}
 
     def _body(self, entry: JobEntry, schedule: Mapping[str, Any]) -> dict[str, Any]:
         wanted = entry.wanted
@@ -195,7 +205,8 @@ class JobWriter:
             {**edge, "job": str(self._ids.get(edge["job"], edge["job"]))} for edge in wanted["depends_on"]
         ]
         calendars = [str(self._calendars.get(each, each)) for each in wanted["calendars"]]
-        return {**wanted, "depends_on": edges, "calendars": calendars, "schedule": dict(schedule)}
+        owner = {} if entry.owner is None else {"owner": entry.owner}
+        return {**wanted, **owner, "depends_on": edges, "calendars": calendars, "schedule": dict(schedule)}
 
 
 def unique_names(jobs: Iterable[JobOut]) -> dict[UUID, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from foliot.sdk.request import ApiRequest, Ref, post, without_none
 from foliot.sdk.response import Reader, raise_for_error, reader
@@ -112,9 +112,18 @@ class MemberWrites(Writes[Changed, Gone]):
         request = ApiRequest("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
         return self._write(self._changed, request)
 
-    def delete(self, member_id: Ref) -> Gone:
-        """Deactivate a member and revoke its keys."""
-        return self._write(self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}))
+    def delete(
+        self,
+        member_id: Ref,
+        *,
+        jobs: Literal["archive", "hand_over", "keep"] | None = None,
+        to: str | None = None,
+    ) -> Gone:
+        """Deactivate a member and revoke its keys. An agent that has jobs needs a choice: `jobs`, and `to` for the new owner."""
+        query = {"jobs": jobs, "to": to}
+        return self._write(
+            self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}, query)
+        )
 
 
 class MembersApi(MemberWrites[MemberOut, None]):

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from foliot.clock import monotonic
 from foliot.domain.access import Actor, Scope
-from foliot.domain.bulk import BulkOutcome, tags_after
+from foliot.domain.bulk import BulkOutcome, JobAction, tags_after
 from foliot.domain.definition import Definition
 from foliot.domain.errors import FoliotError, Invalid, Unavailable, UnexpectedCount, not_found
 from foliot.domain.filters import Query, Term
@@ -33,6 +33,7 @@ from foliot.services.jobs.bulk_steps import (
 )
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.jobs import JobDraft
+from foliot.services.jobs.owner_steps import resolve_owner
 from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
@@ -113,6 +114,9 @@ async def act(
     ends_by = monotonic() + lasts
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         _check(order, tx.now)
+        if order.owner is not None:
+            owner = await resolve_owner(tx, scope, order.owner, None)
+            order = replace(order, owner=str(owner))
         before = await _before(tx, scope.actor)
         found = await _found(tx, target, scope)
     ahead = [job_id for job_id in found if before is None or job_id > before.reached]
@@ -132,7 +136,7 @@ async def act(
     for piece in (ahead[at : at + size] for at in range(0, len(ahead), size)):
         if one_by_one:
             for job_id in piece:
-                done.add(await retag(database, each_scope, job_id, order))
+                done.add(await _edit_one(database, each_scope, job_id, order))
         async with database.tx(Role.APP, scope.workspace_id) as tx:
             if not one_by_one:
                 for result in await apply_to_batch(tx, piece, order, each_scope, dry_run=dry_run):
@@ -147,7 +151,10 @@ async def act(
 
 
 def _check(order: BulkOrder, now: datetime) -> None:
-    if order.action in EDITING and not order.tags:
+    if order.action is JobAction.HAND_OVER:
+        if order.owner is None:
+            raise Invalid("Who gets the jobs?", pointer="/args/owner", hint='Such as {"owner": "frank"}.')
+    elif order.action in EDITING and not order.tags:
         raise Invalid("Which tags?", pointer="/args/tags", hint='Such as {"tags": ["billing"]}.')
     if order.until is not None and order.until <= now:
         raise Invalid(
@@ -198,24 +205,30 @@ def _check_count(target: BulkTarget, count: int, *, dry_run: bool) -> None:
 
 
 class _AlreadyError(Exception):
-    """The job has the tags already."""
+    """The job has the tags, or the owner, already."""
 
 
-async def retag(database: Database, scope: Scope, job_id: JobId, order: BulkOrder) -> JobOutcome:
-    """Edit the tags of one job."""
+async def _edit_one(database: Database, scope: Scope, job_id: JobId, order: BulkOrder) -> JobOutcome:
+    """Edit the tags or the owner of one job."""
 
-    async def retagged(draft: JobDraft) -> Definition:
+    async def edited(draft: JobDraft) -> Definition:
         assert draft.before is not None
+        definition = draft.before.definition
+        if order.action is JobAction.HAND_OVER:
+            owner_id = await draft.resolve_owner(scope, order.owner, None)
+            if owner_id == definition.owner_id:
+                raise _AlreadyError
+            return replace(definition, owner_id=owner_id)
         if has_effect_already(draft.before, order):
             raise _AlreadyError
-        definition = draft.before.definition
         tags = tags_after(order.action, definition.spec.tags, order.tags)
         if len(tags) > MOST_TAGS:
             raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
         return replace(definition, spec=replace(definition.spec, tags=tags))
 
     try:
-        await edit(database, scope, job_id, retagged)
+        # The owner is not written in code, so no app would change it back.
+        await edit(database, scope, job_id, edited, force=order.action is JobAction.HAND_OVER)
     except _AlreadyError:
         return JobOutcome(job_id, BulkOutcome.ALREADY)
     except Unavailable:

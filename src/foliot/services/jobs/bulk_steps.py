@@ -25,7 +25,9 @@ from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
-EDITING = frozenset((JobAction.TAG, JobAction.UNTAG))  # each is an edit in its own transaction
+EDITING = frozenset(
+    (JobAction.TAG, JobAction.UNTAG, JobAction.HAND_OVER)
+)  # each is an edit in its own transaction
 STOPS = {JobAction.PAUSE: JobEvent.PAUSE, JobAction.DISABLE: JobEvent.DISABLE}
 _IN_THE_GRAPH = frozenset((JobAction.ARCHIVE, JobAction.PURGE))
 
@@ -42,6 +44,7 @@ class BulkOrder:
     tags: tuple[str, ...] = ()
     detach: bool = False
     force: bool = False
+    owner: str | None = None  # name, id or address of the new owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +119,10 @@ async def _one(tx: Tx, job_id: JobId, order: BulkOrder, scope: Scope) -> JobOutc
             await job_status_steps.archive_in(tx, job_id, scope, detach=order.detach)
         case JobAction.PURGE:
             await job_status_steps.purge_in(tx, job_id, scope, force=order.force, detach=order.detach)
-        case JobAction.PAUSE | JobAction.DISABLE | JobAction.TAG | JobAction.UNTAG:
-            raise AssertionError("stops go together, and tags are edits, each a transaction of its own")
+        case JobAction.PAUSE | JobAction.DISABLE | JobAction.TAG | JobAction.UNTAG | JobAction.HAND_OVER:
+            raise AssertionError(
+                "stops go together; tags and owners are edits, each a transaction of its own"
+            )
         case _ as never:
             assert_never(never)
     return JobOutcome(job_id, BulkOutcome.DONE)

@@ -28,6 +28,7 @@ from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import write_edges
+from foliot.services.jobs.job_status_steps import Stop, resume_locked, stop
 from foliot.services.jobs.jobs import Define, JobDraft, first_cursor
 from foliot.services.jobs.lock_steps import LockedJob, check_revision, lock_job, require_not_archived
 from foliot.services.jobs.visibility_steps import require_visible_job
@@ -70,10 +71,13 @@ async def edit(
     definition: Definition | Define,
     *,
     note: str | None = None,
+    enabled: bool | None = None,
     force: bool = False,
     with_warnings: bool = False,
 ) -> WrittenJob:
     """Replace the definition. An equal one makes no revision. `note` is kept with the revision.
+
+    `enabled` False also disables the job, True resumes it if it is disabled; a paused or failed job stays so.
 
     A `definition` that is a function is called in the transaction with the job as it is; when another transaction changes
     the job before this one locks it, the edit starts again. A job that is managed by code needs `force`.
@@ -82,6 +86,8 @@ async def edit(
         try:
             async with database.tx(Role.APP, scope.workspace_id) as tx:
                 edited = await _edit(tx, scope, job_id, definition, note, force=force)
+                if enabled is not None:
+                    edited |= await _set_enabled(tx, scope, job_id, enabled=enabled)
                 return await load_written(tx, job_id, with_warnings=with_warnings, has_changed=edited)
         except _JobChangedError:
             if is_last:
@@ -145,6 +151,18 @@ async def _edit(
         before={"revision": before.revision, "definition": old},
         after={"revision": before.revision + 1, "definition": new},
     )
+    return True
+
+
+async def _set_enabled(tx: Tx, scope: Scope, job_id: JobId, *, enabled: bool) -> bool:
+    """Return whether the status changed."""
+    locked = await lock_job(tx, job_id, scope.expecting(None), dependents=True)
+    if enabled == (locked.row.status is not JobStatus.DISABLED):
+        return False
+    if enabled:
+        await resume_locked(tx, locked, scope.actor, catch_up=False)
+    else:
+        await stop(tx, [locked.row], Stop(JobEvent.DISABLE), scope.actor)
     return True
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.errors import ManagedByCode, ScheduleInvalid, not_found
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.due_job import DueJob
@@ -24,6 +24,7 @@ from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.quota_steps import check_job_quota
 from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.jobs.lock_steps import check_revision
+from foliot.services.jobs.owner_steps import resolve_owner
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import status_after
 from foliot.services.secrets.reference_steps import write_references
@@ -47,6 +48,13 @@ class JobDraft:
         """Return the schema of this type's config, when a worker has described it."""
         found = (await job_types.list_known(self.tx, job_type)).get(job_type)
         return None if found is None else found.config_schema
+
+    async def resolve_owner(
+        self, scope: Scope, given: str | None, default: PrincipalId | None
+    ) -> PrincipalId | None:
+        """Return the owner: the member that is named, the owner so far, or `default` for a new job."""
+        current = default if self.before is None else self.before.definition.owner_id
+        return await resolve_owner(self.tx, scope, given, current)
 
     async def require_revision(self, expected: int | None) -> None:
         if self.before is not None:

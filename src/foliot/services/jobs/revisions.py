@@ -5,7 +5,7 @@ Why: docs/decisions/502-revisions.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
@@ -69,7 +69,9 @@ async def revert(
                 pointer="/revision",
                 hint="Its list of revisions names them.",
             )
-        return old.definition
+        assert draft.before is not None
+        # The owner stays: an old revision must not move the job out of sight of those who have it now.
+        return replace(old.definition, owner_id=draft.before.definition.owner_id)
 
     said = f"Back to revision {revision}."
     said = f"{said} {note}" if note else said

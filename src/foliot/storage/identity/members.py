@@ -56,6 +56,12 @@ async def lock(tx: Tx, principal_id: PrincipalId) -> int:
     return sum(found != principal_id for found in await tx.fetch_as(PrincipalId, sql.members.lock, params))
 
 
+async def lock_shared(tx: Tx, given: str) -> list[Member]:
+    """List the members of this name, id or address, and keep them from being changed until the transaction ends."""
+    params = {"workspace_id": tx.workspace_id, "given": given}
+    return await tx.fetch_as(Member, sql.members.lock_shared, params)
+
+
 async def find(tx: Tx, principal_id: PrincipalId) -> Member | None:
     """Find a principal of the workspace or, in a transaction that sees them, of the installation."""
     return await tx.fetch_one_as(Member, sql.members.find, {"id": principal_id})

@@ -33,6 +33,17 @@ SELECT id FROM principals
  ORDER BY id
    FOR UPDATE;
 
+-- name: lock_shared
+-- FOR SHARE: the removal of a member waits for the jobs that are being given to it, and then finds them.
+SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "principal.kind", name AS "principal.name",
+       role AS "principal.role", email, active AS is_active, created_at
+  FROM principals
+ WHERE workspace_id = %(workspace_id)s
+   AND (id::text = lower(%(given)s) OR lower(name) = lower(%(given)s) OR lower(email) = lower(%(given)s))
+ ORDER BY id
+ LIMIT 10
+   FOR SHARE;
+
 -- name: update
 UPDATE principals SET name = %(name)s, email = %(email)s, role = %(role)s, active = %(active)s WHERE id = %(id)s;
 

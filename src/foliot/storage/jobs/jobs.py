@@ -26,7 +26,7 @@ ENGINE = "engine"  # the actor of changes that the engine makes on its own
 class StoredJob:
     """A job as people see it: its definition, its status, and the counters of its timer.
 
-    Each field is a column of `jobs` or, if named in `_TIMER_COLUMNS`, of `timers`.
+    Each field is a column of `jobs` or, if named in `_TIMER_COLUMNS`, of `timers`; `_LOOKED_UP` has the others.
     """
 
     id: JobId
@@ -59,9 +59,13 @@ class StoredJob:
     last_run_id: RunId | None
     last_run_status: RunStatus | None
     last_error: str | None
+    owner_name: (
+        str | None
+    )  # None also for an administrator of the installation, whom a workspace does not see
 
 
-_TIMER_COLUMNS = frozenset(StoredJob.__slots__[StoredJob.__slots__.index("cursor_at") :])
+_LOOKED_UP = {"owner_name": "(SELECT principals.name FROM principals WHERE principals.id = jobs.owner_id)"}
+_TIMER_COLUMNS = frozenset(StoredJob.__slots__[StoredJob.__slots__.index("cursor_at") :]) - _LOOKED_UP.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +214,7 @@ async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
             "job_ids": [change.job_id for change in moves],
             "statuses": [change.status.value for change in moves],
             "reasons": [change.reason for change in moves],
+            "audit_ids": tx.new_ids(len(moves)),
             "by": by,
             "engine": ENGINE,
             "now": tx.now,
@@ -219,8 +224,11 @@ async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
 
 def job_columns(prefix: str = "") -> str:
     """Return the select list of a `StoredJob`; `prefix` nests it in another value."""
-    tables = ((name, "timers" if name in _TIMER_COLUMNS else "jobs") for name in StoredJob.__slots__)
-    return ", ".join(f'{table}.{name} AS "{prefix}{name}"' for name, table in tables)
+    return ", ".join(f'{_column(name)} AS "{prefix}{name}"' for name in StoredJob.__slots__)
+
+
+def _column(name: str) -> str:
+    return _LOOKED_UP.get(name) or f"{'timers' if name in _TIMER_COLUMNS else 'jobs'}.{name}"
 
 
 _GET = filled(sql.jobs.get, columns=job_columns())

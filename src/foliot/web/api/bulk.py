@@ -22,10 +22,10 @@ _STARTING = frozenset((JobAction.RESUME, JobAction.ENABLE, JobAction.RUN))
 
 @routes.post("/jobs/bulk", responses=REFUSALS)
 async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Announcer) -> BulkOut:
-    """Pause, resume, disable, enable, archive, run, tag or untag many jobs, named by their ids or found by a filter.
+    """Pause, resume, disable, enable, archive, run, tag, untag or hand over many jobs, named by their ids or found by a filter.
 
     By filter it needs `expected_count`, so that nothing is done to jobs you have not seen. In one call at most 10,000, and as many as ten
-    seconds allow: what `remaining` counts is done by sending it again with `after`. Tags and archiving need an editor. A job that cannot
+    seconds allow: what `remaining` counts is done by sending it again with `after`. Tags, owners and archiving need an editor. A job that cannot
     is reported and stops no other. A repeat with the same `Idempotency-Key` after a crash goes on where the first one stopped; it counts
     all, and its `results` name only those it looked at itself.
     """
@@ -40,6 +40,7 @@ async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Announcer) 
         override=args.override,
         tags=tuple(args.tags),
         detach=args.detach,
+        owner=args.owner if action is JobAction.HAND_OVER else None,
     )
     answer = await _acted(db, caller, asked, order)
     if action in _STARTING and not asked.dry_run:

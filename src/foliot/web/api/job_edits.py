@@ -23,7 +23,7 @@ from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.job_patch import PatchedJob, merge_patch, replace_fields
+from foliot.web.mapping.job_patch import PatchedJob, enabled_in, merge_patch, replace_fields
 from foliot.web.mapping.jobs import job_out, revision_out
 from foliot.web.preconditions import ExpectedRevision, IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
@@ -60,7 +60,10 @@ async def replace_job(
     if_match: IfMatch = None,
     force: Force = False,
 ) -> JobOut | DryRunOut:
-    """Replace the whole definition. Fields that are left out get their default; read-only fields may be sent unchanged."""
+    """Replace the whole definition. Fields that are left out get their default; read-only fields may be sent unchanged.
+
+    `enabled` that is left out keeps the status.
+    """
     edit = _Edit(caller, job, replace_fields, if_match, reach)
 
     async def verb(db: Database) -> WrittenJob:
@@ -70,11 +73,12 @@ async def replace_job(
             job_id,
             edit.define,
             note=revision_note,
+            enabled=enabled_in(job),
             force=force,
             with_warnings=not write.dry_run,
         )
 
-    return await write.job(job_id, verb, Hint.TIMERS)
+    return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
 
 
 @routes.patch("/jobs/{job_id}", responses=REFUSALS)
@@ -98,11 +102,12 @@ async def patch_job(
             job_id,
             edit.define,
             note=revision_note,
+            enabled=enabled_in(patch),
             force=force,
             with_warnings=not write.dry_run,
         )
 
-    return await write.job(job_id, verb, Hint.TIMERS)
+    return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
 
 
 @routes.delete(
@@ -195,7 +200,7 @@ class _Edit:
         context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
-            record.definition.owner_id,
+            await draft.resolve_owner(caller.scope, written.job.owner, None),
             record.definition,
             written.keeps_schedule,
             await config_schema(draft, written.job.type),

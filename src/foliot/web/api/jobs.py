@@ -48,7 +48,7 @@ async def create_job(
         context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
-            caller.holder.principal.id,
+            await draft.resolve_owner(caller.scope, job.owner, caller.holder.principal.id),
             schema=await config_schema(draft, job.type),
             reach=reach,
             workspace=caller.workspace.slug,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
 from foliot.services.hints import Hint
-from foliot.services.identity import members, workspaces
+from foliot.services.identity import member_removal, members, workspaces
+from foliot.services.identity.member_removal import JobsOfMember
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Admin, Viewer
-from foliot.web.mapping.identity import me_out, member_out, member_preview
+from foliot.web.mapping.identity import me_out, member_out, member_preview, removal_preview
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import MemberDryRunOut
 from foliot.wire.identity import MemberIn, MemberKind, MemberOut, MemberPatch, MeOut
@@ -93,10 +94,32 @@ async def change_member(
     response_model=None,
     responses={**dry_run_response(MemberDryRunOut), **NOT_FOUND, **CONFLICT},
 )
-async def remove_member(member_id: MemberIdIn, caller: Admin, write: Writing) -> Response | None:
-    """Deactivate the member and revoke its keys. The record stays, because the audit and its jobs refer to it."""
+async def remove_member(
+    member_id: MemberIdIn,
+    caller: Admin,
+    write: Writing,
+    jobs: Annotated[
+        Literal["archive", "hand_over", "keep"] | None,
+        Query(
+            description="What happens to its jobs. An agent that has jobs is not removed without a choice."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        Query(
+            min_length=1, max_length=320, description="With hand_over: name, id or address of the new owner."
+        ),
+    ] = None,
+) -> Response | None:
+    """Deactivate the member and revoke its keys. The record stays, because the audit and its jobs refer to it.
+
+    Its jobs are archived, handed over or kept. Where some cannot be, the answer is 409 and names them; a repeat continues.
+    """
+    fate = None if jobs is None else JobsOfMember(jobs)
     return await write.delete_or_preview(
-        lambda db: members.remove(db, caller, _member_id(member_id)), member_preview, Hint.KEYS
+        lambda db: member_removal.remove(db, caller, _member_id(member_id), fate, to),
+        removal_preview,
+        Hint.KEYS,
     )
 
 

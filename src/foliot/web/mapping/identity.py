@@ -9,6 +9,7 @@ from foliot.domain.access import Permission, Principal
 from foliot.services.identity.audit import AuditRecord
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.keys import CreatedKey, RevokedKeys, StoredKey
+from foliot.services.identity.member_removal import RemovedMember
 from foliot.services.identity.members import ChangedMember, Member
 from foliot.services.identity.workspaces import Archiving, Workspace
 from foliot.wire import identity as wire
@@ -128,6 +129,10 @@ def revocation_preview(revoked: RevokedKeys) -> KeyDryRunOut:
 
 def member_preview(changed: ChangedMember) -> MemberDryRunOut:
     return MemberDryRunOut(member=member_out(changed.member), revoked_keys=changed.revoked_keys)
+
+
+def removal_preview(removed: RemovedMember) -> MemberDryRunOut:
+    return member_preview(removed.changed).model_copy(update={"jobs": removed.jobs})
 
 
 def workspace_preview(workspace: Workspace) -> WorkspaceDryRunOut:

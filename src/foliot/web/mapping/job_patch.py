@@ -19,7 +19,7 @@ from foliot.domain.errors import Invalid
 from foliot.web.mapping.definitions import FieldErrors
 from foliot.wire.jobs import JobIn, JobOut
 
-WRITABLE = frozenset(JobIn.model_fields) - {"enabled"}
+WRITABLE = frozenset(JobIn.model_fields)
 READ_ONLY = frozenset(JobOut.model_fields) - WRITABLE
 # The server changes these between a GET and a PUT, so a PUT may carry old values.
 MOVING = frozenset(
@@ -27,7 +27,6 @@ MOVING = frozenset(
 ) | {name for name in READ_ONLY if name.startswith(("last_", "consecutive_")) or name.endswith("_count")}
 HINTS = {
     "status": "Jobs are moved by pause, resume, disable and DELETE.",
-    "enabled": "Jobs are switched off by disable, and on by resume.",
     "next_run_at": "It follows from the schedule.",
     "paused_until": "Pause takes it as until.",
 }
@@ -39,6 +38,12 @@ class PatchedJob:
 
     job: JobIn
     keeps_schedule: bool
+
+
+def enabled_in(given: Mapping[str, Any]) -> bool | None:
+    """Return `enabled` of a PUT or PATCH; null is its default. None: it is left out, or no boolean, which the shape refuses."""
+    value = given.get("enabled") if given.get("enabled", False) is not None else True
+    return value if isinstance(value, bool) else None
 
 
 def replace_fields(current: JobOut, given: Mapping[str, Any]) -> PatchedJob:
@@ -62,7 +67,6 @@ def merge_patch(current: JobOut, patch: Mapping[str, Any]) -> PatchedJob:
 
 
 def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    is_so = {**now, "enabled": now["status"] != "disabled"}
     faults = FieldErrors()
     if type(given.get("revision", 0)) is not int:  # checked strictly: true would pass for 1
         faults.found.append(
@@ -74,12 +78,12 @@ def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         )
     faults.found += [
         Invalid(
-            f"{name} is read-only, and is {_shown(is_so[name])} now.",
+            f"{name} is read-only, and is {_shown(now[name])} now.",
             pointer=f"/{name}",
             hint=HINTS.get(name, "Leave it out."),
         )
         for name, value in given.items()
-        if name in READ_ONLY | {"enabled"} and name != "revision" and value != is_so[name]
+        if name in READ_ONLY and name != "revision" and value != now[name]
     ]
     if faults.found:
         faults.tell()
@@ -96,7 +100,6 @@ def _patched_schedule(now: Mapping[str, Any], patch: Any) -> Any:
 
 
 def _written(now: Mapping[str, Any], fields: dict[str, Any]) -> PatchedJob:
-    fields.pop("enabled", None)
     schedule = fields.get("schedule")
     keeps_schedule = schedule == now["schedule"]
     if (

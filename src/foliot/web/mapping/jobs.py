@@ -12,6 +12,7 @@ from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
+from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
@@ -50,6 +51,8 @@ def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
         **_fields(record.definition),
         id=record.id,
         status=record.status.value,
+        owner_name=record.owner_name,
+        enabled=record.status is not JobStatus.DISABLED,
         status_reason=record.status_reason,
         status_at=record.status_at,
         paused_until=record.paused_until,
