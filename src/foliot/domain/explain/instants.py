@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from foliot.domain.explain.outages import Outage, is_silent, outage_facts, silence
+from foliot.domain.explain.outages import SchedulerOutage, is_silent, outage_facts, silence
 from foliot.domain.explain.reasons import AHEAD, SENTENCES
 from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
@@ -45,7 +45,7 @@ class Firing:
 
     held_reason: str | None = None  # after a restore
     ticked_at: datetime | None = None  # the last tick of any scheduler
-    outages: tuple[Outage, ...] = ()
+    outages: tuple[SchedulerOutage, ...] = ()
     freeze_authors: tuple[tuple[FreezeId, str], ...] = ()
 
 
@@ -115,13 +115,13 @@ def nearest(job: Job, created_at: datetime, at: datetime) -> tuple[PlannedTime |
 
 
 def with_outages(
-    job: Job, explanation: Explanation, record: Recorded, outages: tuple[Outage, ...]
+    job: Job, explanation: Explanation, record: Recorded, outages: tuple[SchedulerOutage, ...]
 ) -> Explanation:
     """Add the outages that cover the planned times of a record."""
     if record.planned_for is None or not outages:
         return explanation
-    told = outage_facts(job, outages, record.planned_for, record.planned_until)
-    return replace(explanation, facts=(*explanation.facts, *told))
+    found = outage_facts(job, outages, record.planned_for, record.planned_until)
+    return replace(explanation, facts=(*explanation.facts, *found))
 
 
 def _future(question: Question, planned: PlannedTime) -> Explanation:

@@ -13,7 +13,7 @@ SILENT_AFTER = timedelta(seconds=15)  # a scheduler that runs ticks every five s
 
 
 @dataclass(frozen=True, slots=True)
-class Outage:
+class SchedulerOutage:
     """No scheduler of any node ticked in this time: nothing was planned, started or skipped."""
 
     started_at: datetime
@@ -30,7 +30,7 @@ def silence(job: Job, ticked_at: datetime) -> str:
 
 
 def outage_facts(
-    job: Job, outages: Sequence[Outage], start: datetime, end: datetime | None = None
+    job: Job, outages: Sequence[SchedulerOutage], start: datetime, end: datetime | None = None
 ) -> tuple[str, ...]:
     """Name the outages that cover planned times from `start` to `end`."""
     until = end or start

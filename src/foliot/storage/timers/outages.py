@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from foliot.domain.explain.outages import SILENT_AFTER, Outage
+from foliot.domain.explain.outages import SILENT_AFTER, SchedulerOutage
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -18,10 +18,10 @@ async def note_tick(tx: Tx) -> bool:
     return await tx.execute(sql.outages.note_tick, params) == 1
 
 
-async def list_between(tx: Tx, start: datetime, end: datetime) -> tuple[Outage, ...]:
+async def list_between(tx: Tx, start: datetime, end: datetime) -> tuple[SchedulerOutage, ...]:
     """List the outages that overlap a stretch, newest first."""
     params = {"start": start, "end": end, "limit": MOST_LISTED}
-    return tuple(await tx.fetch_as(Outage, sql.outages.list_between, params))
+    return tuple(await tx.fetch_as(SchedulerOutage, sql.outages.list_between, params))
 
 
 async def last_tick(tx: Tx) -> datetime | None:
