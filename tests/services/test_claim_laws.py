@@ -182,3 +182,18 @@ def insert(
                 Jsonb(ERROR) if run.attempts else None, target,
             ],
         )  # fmt: skip
+
+
+async def test_a_worker_whose_lease_is_over_claims_nothing(
+    harness: WorkspaceHarness, host: tuple[WorkerId, HostId]
+) -> None:
+    worker, host_id = host
+    run = [ReadyRun(-SECOND, None, 0, "python", 0, None)]
+    bound = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace)
+    for_host = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace, host_id)
+    everywhere = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns())
+    for over, leases in ((timedelta(days=9), 1), (TICK, 0)):
+        harness.clock.advance(over)
+        assert len((await claimed(harness, run, everywhere)).leases) == leases
+        assert len((await claimed(harness, run, bound)).leases) == leases
+        assert len((await claimed(harness, run, for_host, target="host/h1")).leases) == leases

@@ -148,3 +148,46 @@ async def test_a_fire_of_a_timer_that_has_moved_writes_nothing(driver: ServiceDr
     with pytest.raises(AssertionError, match="moved a locked timer"):
         await fire_other()
     assert driver.sql("SELECT count(*) FROM foliot.runs") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "live = 1",
+        "waiting = 1",
+        "live_until = due_at",
+        "skip_next = 'not now'",
+        "has_gate = true",
+        "status = 'pending'",
+        "status = 'paused'",
+    ],
+)
+async def test_a_timer_with_anything_to_decide_is_not_on_the_fast_path(
+    driver: ServiceDriver, change: str
+) -> None:
+    await driver.job(Interval(MINUTE))
+    driver.clock.advance(MINUTE)
+
+    async def is_fast_path() -> bool:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            [timer] = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+            return timer.is_fast_path
+
+    assert await is_fast_path()
+    driver.owner.execute(f"UPDATE foliot.timers SET {change}".encode())
+    assert not await is_fast_path()
+
+
+async def test_a_fire_forgives_the_errors_of_planning(driver: ServiceDriver) -> None:
+    for max_runs in (None, 9):  # on the fast path and off it
+        await driver.job(Interval(MINUTE), max_runs=max_runs)
+    driver.owner.execute("UPDATE foliot.timers SET errors = 2")
+    assert await driver.tick(MINUTE) == 2
+    assert driver.sql("SELECT errors FROM foliot.timers") == [(0,)] * 2
+
+
+async def test_of_more_due_timers_than_a_batch_holds_the_oldest_go_first(driver: ServiceDriver) -> None:
+    ids = {minutes: await driver.job(Interval(minutes * MINUTE)) for minutes in (3, 1, 2)}
+    driver.clock.advance(3 * MINUTE)
+    assert (await tick(driver.database, 1)).looked_at == 1
+    assert driver.sql("SELECT DISTINCT job_id FROM foliot.runs") == [(ids[1],)]
