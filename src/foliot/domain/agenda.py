@@ -274,7 +274,7 @@ def _known(ahead: AgendaJob) -> datetime:
 
 
 def _skips_at(effort: _Effort, ahead: AgendaJob, after: datetime) -> bool:
-    """Return whether a skip that somebody asked for is not used up before the span."""
+    """Return whether a skip that the operator asked for is not used up before the span."""
     if not ahead.skip_next or ahead.skip_until is not None:
         return ahead.skip_next
     first = _step(effort, ahead, _known(ahead))

@@ -187,7 +187,7 @@ class ExplainAnswer(Answer):
     what_next: list[str] = Field(description="What can be done about it.")
 
 
-class AgendaLine(BaseModel):
+class AgendaLineBrief(BaseModel):
     job: str
     job_id: UUID
     starts_at: datetime
@@ -196,7 +196,7 @@ class AgendaLine(BaseModel):
     reason: str | None
 
     @classmethod
-    def of(cls, item: AgendaItemOut) -> AgendaLine:
+    def of(cls, item: AgendaItemOut) -> AgendaLineBrief:
         return cls(
             job=item.job_name,
             job_id=item.job_id,
@@ -208,7 +208,7 @@ class AgendaLine(BaseModel):
 
 
 class AgendaAnswer(Answer):
-    lines: list[AgendaLine]
+    lines: list[AgendaLineBrief]
     is_complete: bool = Field(description="False: there are more than are listed.")
 
 

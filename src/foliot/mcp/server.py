@@ -82,7 +82,7 @@ def _add_documentation(server: MCPServer) -> None:
 async def serve_stdio(*, read_only: bool) -> None:
     """Serve one client over standard input and output, with the key of the environment."""
     async with AsyncClient() as client:
-        await client.me()  # a wrong key or address is told at once, not by the first tool
+        await client.me()  # a wrong key or address fails at once, not in the first tool
 
         @asynccontextmanager
         async def connect(ctx: Context) -> AsyncIterator[AsyncClient]:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from foliot.mcp.answers import (
     AgendaAnswer,
-    AgendaLine,
+    AgendaLineBrief,
     Answer,
     AttemptBrief,
     ExplainAnswer,
@@ -111,7 +111,7 @@ def tool(
 
 
 class Tools:
-    """`connect` opens a client with the key of whoever calls the tool."""
+    """`connect` opens a client with the key of the caller."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -257,7 +257,7 @@ class Tools:
         async with self._connect(ctx) as client:
             of = None if job is None else (await _find_job(client, job)).id
             agenda = await client.agenda(end=until, job=of)
-        lines = [AgendaLine.of(each) for each in agenda.items[:LARGEST_PAGE]]
+        lines = [AgendaLineBrief.of(each) for each in agenda.items[:LARGEST_PAGE]]
         first = f"{lines[0].job} at {lines[0].starts_at:%Y-%m-%d %H:%M} UTC" if lines else ""
         return AgendaAnswer(
             sentence=f"{counted(len(agenda.items), 'entry').replace('entrys', 'entries')}; the first is {first}."
@@ -659,7 +659,7 @@ async def _find_room(client: AsyncClient, ref: str) -> RoomOut | None:
 
 
 async def _reminder_key(client: AsyncClient) -> str:
-    """Each principal has one room for its reminders."""
+    """Each principal has one room, where its reminders arrive."""
     return f"reminders-{(await client.me()).principal.id}"
 
 
