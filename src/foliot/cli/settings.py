@@ -40,6 +40,7 @@ PgBindir = Annotated[str | None, _flag("pg_bindir")]
 LogFormat = Annotated[str | None, _flag("log_format")]
 LogLevel = Annotated[str | None, _flag("log_level")]
 Roles = Annotated[str | None, _flag("roles")]
+ApiProcesses = Annotated[str | None, _flag("api_processes")]
 App = Annotated[str | None, _flag("app")]
 ShutdownGrace = Annotated[str | None, _flag("shutdown_grace")]
 

@@ -45,6 +45,10 @@ FLAGS = {
         "What this `foliot serve` does, divided by commas: answer the API, fire due jobs and sweep, execute runs. "
         "A split needs database_url, which the nodes share.",
     ),
+    "api_processes": Flag(
+        1,
+        "How many processes answer HTTP requests. Each counts rates and streams alone.",
+    ),
     "app": Flag(
         None,
         "App whose decorated functions the worker runs, as module:app; each start updates its jobs to match its code.",

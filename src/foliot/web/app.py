@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
@@ -20,6 +22,7 @@ from foliot.services.identity.authentication import Authenticator
 from foliot.services.secrets.vault import FixedKeys, Vault
 from foliot.services.workers.workers import LEASE
 from foliot.web import errors, health, openapi
+from foliot.web.admission import UNLIMITED, AdmissionMiddleware, RequestGate
 from foliot.web.api import (
     artifacts,
     audit,
@@ -75,7 +78,8 @@ NOUNS = (
     workspaces,
     audit,
 )
-OPEN = frozenset({"/", "/console", "/healthz", "/readyz"})  # the console asks for its session itself
+# The console asks for its session itself, /mcp for a key.
+OPEN = frozenset({"/", "/console", "/healthz", "/readyz", "/mcp", "/llms.txt", "/llms/{page:path}.md"})
 
 
 def create_app(
@@ -87,21 +91,24 @@ def create_app(
     authenticator: Authenticator | None = None,
     vault: Vault | None = None,
     rates: RateLimits | None = None,
+    gate: RequestGate | None = None,
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
     bell: WorkSignal | None = None,
     cancel_bell: WorkSignal | None = None,
+    changes: WorkSignal | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
     links: SignInLinks | None = None,
+    agent_routes: Callable[[ASGIApp], list[BaseRoute]] | None = None,
 ) -> FastAPI:
     """Build the application.
 
     `probe` answers /readyz. Streams end when `stopping` is set: they would delay the shutdown. `announce` sends hints, so that
     the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
-    without them there are none. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
-    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations; a worker may be silent for `lease`.
-    If `with_api` is false, another node serves the API, and this one serves health only.
+    without them there are none. `gate` bounds how many are served at once. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
+    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations, `changes` streams; a worker may be silent for `lease`.
+    `agent_routes` adds the tools for agents, which call this application. If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -117,14 +124,17 @@ def create_app(
     app.state.reach = reach
     app.state.authenticator = authenticator or Authenticator(database)
     app.state.rates = rates or RateLimits()
+    app.state.gate = gate or RequestGate(UNLIMITED)
     app.state.vault = vault or Vault(FixedKeys())
     app.state.bell = bell or WorkSignal()
     app.state.cancel_bell = cancel_bell or WorkSignal()
+    app.state.changes = changes or WorkSignal()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(MethodMiddleware)
+    app.add_middleware(AdmissionMiddleware)
     app.add_middleware(RequestMiddleware)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
@@ -134,6 +144,8 @@ def create_app(
         app.mount("/console", create_console(app, database, links=links))
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
+        if agent_routes is not None:
+            app.router.routes.extend(agent_routes(app))
     require_declared_routes(app.routes)
     app.state.addresses = RouteMethods(app.routes)
     return app

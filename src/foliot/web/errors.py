@@ -47,6 +47,7 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
     413: ("too_large", "The request is too large."),
     415: ("unsupported_media_type", "The body must be application/json."),
     429: ("rate_limited", "Too many requests; Retry-After says when the next one passes."),
+    503: ("overloaded", "The server has more requests than it can answer now."),
 }
 
 

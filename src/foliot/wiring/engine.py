@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from foliot.engine.courier import Courier
 from foliot.engine.hints import HintListener
 from foliot.engine.janitor import Janitor, JanitorTask
 from foliot.engine.loop import Loop
+from foliot.engine.notifier import Notifier
 from foliot.engine.scheduler import Scheduler
 from foliot.engine.sweeper import Sweeper
 from foliot.services.hints import Announcer, Hint
+from foliot.services.notifications.dispatch import NotifierPolicy
 from foliot.storage.tx import Database
 from foliot.wiring.worker_process import WorkerProcess
 
@@ -27,16 +29,16 @@ class Engine:
         *,
         janitor_tasks: Sequence[JanitorTask] = (),
         courier: Courier | None = None,
+        policy: Callable[[], NotifierPolicy] | None = None,
         is_scheduling: bool = True,
-        on_hint: Mapping[Hint, Callable[[], None]] | None = None,
     ) -> None:
-        """A node that is not scheduling leaves firing, sweeping and sending to other nodes."""
+        """A node that is not scheduling leaves firing, sweeping and sending to other nodes. `policy` decides about notifications."""
         self._announcer = Announcer(database)
-        announce = self.announce = self._announcer.announce
+        announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
         self._is_scheduling = is_scheduling
         self._loops: list[Loop] = []
-        wakes = dict(on_hint or {})
+        wakes: dict[Hint, Callable[[], None]] = {}
         if is_scheduling:
             self._loops += [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
             wakes[Hint.TIMERS] = self._scheduler.wake
@@ -47,6 +49,8 @@ class Engine:
             sending = Loop("courier", self._courier.step)
             self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
             self._loops.append(sending)
+        if is_scheduling and policy is not None:
+            self._loops.append(Loop("notifier", Notifier(database, announce, policy).step))
         self._hints = Loop("hints", HintListener(database, listen_url, wakes).step, within=None)
         self._worker = worker
         self._worker_loop = Loop("worker", worker.step, within=None) if worker else None

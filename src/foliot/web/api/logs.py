@@ -28,6 +28,7 @@ from foliot.wire.runs import LogEndOut, LogLineOut, LogsOut
 
 routes = api_router("runs")
 PAGE, LONGEST_PAGE = 200, 1_000
+LOG_NAP = 1.0  # seconds between queries at most: lines come without a hint
 MOST = 2**31 - 1
 
 
@@ -51,6 +52,9 @@ async def read_logs(
         str | None, Query(pattern=r"^[0-9]{1,10}$", description="The `seq` of the last line that was read.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many lines to a page.")] = PAGE,
+    tail: Annotated[
+        int | None, Query(ge=1, le=LONGEST_PAGE, description="Only the last lines, instead of a page.")
+    ] = None,
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,10}$")] = None,
 ) -> LogsOut | EventStream:
     """Read the log of all attempts, in order."""
@@ -58,8 +62,11 @@ async def read_logs(
         after = _after(last_event_id if last_event_id is not None else cursor)
         page = await _read(db, caller, run_id, after, PAGE)
         line = StreamConnection(request, caller)
-        return EventStream(line.carry(_frames(line, db, caller, run_id, after, page)))
-    page = await _read(db, caller, run_id, _after(cursor), limit)
+        return EventStream(line, _frames(line, db, caller, run_id, after, page))
+    if tail is None:
+        page = await _read(db, caller, run_id, _after(cursor), limit)
+    else:
+        page = await logs.read_tail(db, caller.scope, run_id, tail)
     return LogsOut(
         items=[_line(each) for each in page.lines],
         next_cursor=str(page.lines[-1].seq) if page.is_more else None,
@@ -81,7 +88,7 @@ async def _frames(
             return
         if line.is_silent:
             yield heartbeat()
-        if not await line.goes_on(*((0,) if page.is_more else ())):
+        if not await line.goes_on(is_more=page.is_more, within=LOG_NAP):
             return
         page = await _read(db, caller, run_id, after, PAGE)
 

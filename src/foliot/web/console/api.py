@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foliot.web.internal_calls import ApiAnswer, InternalCall
 
+from foliot.web.admission import TICKET
+
 PREFIX = "/api/v1"
 MOST_DIGITS = 9
 Params = Mapping[str, str | int | list[str] | None]
@@ -130,6 +132,7 @@ class Api:
             "server": outer["server"],
             "extensions": {},
             "foliot.internal": True,  # the page that asks has its own line in the log
+            TICKET: outer.get(TICKET),
         }
 
 
