@@ -10,9 +10,8 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from foliot.web.internal_calls import ApiAnswer, InternalCall
-
 from foliot.web.admission import TICKET
+from foliot.web.internal_calls import ApiAnswer, InternalCall
 
 PREFIX = "/api/v1"
 MOST_DIGITS = 9
