@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, Invalid, not_found
+from foliot.domain.errors import Conflict, Invalid, NotFound, not_found
 from foliot.domain.ids import LAST_ID, IncidentId, JobId
 from foliot.domain.notifications import incidents as domain
 from foliot.domain.notifications.incidents import Incident
@@ -114,5 +114,8 @@ async def _lock(tx: Tx, scope: Scope, incident_id: IncidentId) -> Incident:
     if found is None or (scope.visible_owner is not None and found.job_id is None):
         raise not_found("incident")
     if scope.visible_owner is not None and found.job_id is not None:
-        await require_visible_job(tx, found.job_id, scope)
+        try:
+            await require_visible_job(tx, found.job_id, scope)
+        except NotFound:
+            raise not_found("incident") from None
     return found

@@ -17,7 +17,7 @@ from foliot.services.notifications import deliveries, incidents
 from foliot.services.notifications.deliveries import DeliveryFilter, DeliveryRecord
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.writes import Write, Writing
-from foliot.web.auth import Operator, SharedOperator, Viewer
+from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.mapping.notifications import incident_out, notice_delivery_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.instants import Id
@@ -63,25 +63,27 @@ async def get_incident(incident_id: IncidentIdIn, caller: Viewer, db: Db) -> Inc
 
 
 @routes.post("/incidents/{incident_id}/acknowledge", responses=CHANGES)
-async def acknowledge_incident(incident_id: IncidentIdIn, caller: Operator, write: Writing) -> IncidentOut:
+async def acknowledge_incident(
+    incident_id: IncidentIdIn, caller: SharedOperator, write: Writing
+) -> IncidentOut:
     """Stop its reminders: a person works on it. Its recovery is still sent."""
     return await _change(write, incident_id, incidents.acknowledge)
 
 
 @routes.post("/incidents/{incident_id}/mute", responses=CHANGES)
-async def mute_incident(incident_id: IncidentIdIn, caller: Operator, write: Writing) -> IncidentOut:
+async def mute_incident(incident_id: IncidentIdIn, caller: SharedOperator, write: Writing) -> IncidentOut:
     """Send nothing more about it, not even its recovery."""
     return await _change(write, incident_id, incidents.mute)
 
 
 @routes.post("/incidents/{incident_id}/unmute", responses=CHANGES)
-async def unmute_incident(incident_id: IncidentIdIn, caller: Operator, write: Writing) -> IncidentOut:
+async def unmute_incident(incident_id: IncidentIdIn, caller: SharedOperator, write: Writing) -> IncidentOut:
     return await _change(write, incident_id, incidents.unmute)
 
 
 @routes.post("/incidents/{incident_id}/snooze", responses={**CHANGES, **WITH_BODY})
 async def snooze_incident(
-    incident_id: IncidentIdIn, snooze: SnoozeIn, caller: Operator, write: Writing
+    incident_id: IncidentIdIn, snooze: SnoozeIn, caller: SharedOperator, write: Writing
 ) -> IncidentOut:
     """Send nothing about it until then; then remind."""
     return await _change(
@@ -90,14 +92,14 @@ async def snooze_incident(
 
 
 @routes.post("/incidents/{incident_id}/close", responses=CHANGES)
-async def close_incident(incident_id: IncidentIdIn, caller: Operator, write: Writing) -> IncidentOut:
+async def close_incident(incident_id: IncidentIdIn, caller: SharedOperator, write: Writing) -> IncidentOut:
     """Close it without a success. Nothing is sent; the next failure opens another."""
     return await _change(write, incident_id, incidents.close)
 
 
 @routes.put("/incidents/{incident_id}/note", responses={**NOT_FOUND, **WITH_BODY})
 async def set_incident_note(
-    incident_id: IncidentIdIn, note: IncidentNoteIn, caller: Operator, write: Writing
+    incident_id: IncidentIdIn, note: IncidentNoteIn, caller: SharedOperator, write: Writing
 ) -> IncidentOut:
     """Replace its note, which later messages show."""
     return await _change(
