@@ -96,6 +96,12 @@ WORDS: dict[str, tuple[WordKind, int]] = {
 }
 
 
+# Words that `rewrite.py` puts into those above, or drops; and the parts of a day, which `phrase.py` reads.
+OTHER_WORDS = frozenset(
+    ["everyday", "night", "nights", "business", "working", "work", "workday", "workdays", "workingday", "end", "start", "beginning", "top", "alternate", "fortnight", "per", "only", "sharp", "exactly", "precisely", "schedule", "execute", "trigger", "do", "fire", "it", "job", "task", "my", "time", "but", "except", "excluding", "until", "till", "morning", "mornings", "afternoon", "afternoons", "evening", "evenings", "twice", "thrice", "times", "et", "est", "edt", "eastern", "ct", "cdt", "central", "mt", "mst", "mdt", "pt", "pst", "pdt", "pacific", "cet", "cest", "eet", "eest", "wet", "west", "jst", "aest", "aedt", "nzst", "nzdt", "cst", "ist", "bst"]
+)
+
+
 def _because(words: str, why: str, instead: str) -> dict[str, tuple[str, str]]:
     return dict.fromkeys(words.split(), (why, instead))
 
