@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from foliot.domain.access import Scope
 from foliot.domain.ids import HostId, WorkerId, WorkspaceId
 from foliot.services.workers import hosts
-from foliot.services.workers.claim import Claimer, Turns, _claim_queue, _return_claimed
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, _claim_queue, _return_claimed, claim_work
 from foliot.services.workers.limits import set_limit
 from foliot.testing.fixtures import TEST
 from tests.examples import examples
@@ -85,20 +85,22 @@ async def test_every_kind_of_claim_takes_the_same_runs(
     harness: WorkspaceHarness, host: tuple[WorkerId, HostId], runs: list[ReadyRun], permits: int
 ) -> None:
     worker, host_id = host
-    plain = await claimed(harness, runs, Claimer(harness.worker, "default", TYPES, permits, Turns()))
+    plain = await claimed(
+        harness, runs, Claimer(harness.worker, "default", TYPES, ClaimSize(permits), Turns())
+    )
     assert [row[0] for row in plain.leases] == expected(runs, permits)
     assert [(row[2], row[15]) for row in plain.leases] == [
         (runs[run_id.int - 1].attempts + 1,) * 2 for run_id in (row[0] for row in plain.leases)
     ]
-    bound = Claimer(worker, "default", TYPES, permits, Turns(), harness.workspace)
+    bound = Claimer(worker, "default", TYPES, ClaimSize(permits), Turns(), harness.workspace)
     assert await claimed(harness, runs, bound) == plain
-    everywhere = Claimer(harness.worker, "default", TYPES, permits, Turns())
+    everywhere = Claimer(harness.worker, "default", TYPES, ClaimSize(permits), Turns())
     assert await claimed(harness, runs, everywhere, cap=MANY) == plain
     assert await claimed(harness, runs, bound, cap=MANY) == plain
-    careful = Claimer(harness.worker, "default", TYPES, permits, Turns(), is_careful=True)
+    careful = Claimer(harness.worker, "default", TYPES, ClaimSize(permits), Turns(), is_careful=True)
     assert await claimed(harness, runs, careful) == plain
     for cap in (None, MANY):
-        for_host = Claimer(worker, "default", TYPES, permits, Turns(), harness.workspace, host_id)
+        for_host = Claimer(worker, "default", TYPES, ClaimSize(permits), Turns(), harness.workspace, host_id)
         assert await claimed(harness, runs, for_host, cap=cap, target="host/h1") == plain
 
 
@@ -108,9 +110,9 @@ async def test_no_claim_takes_a_run_of_a_host_that_is_another(
     worker, host_id = host
     run = [ReadyRun(-SECOND, None, 0, "python", 0, None)]
     for claimer in (
-        Claimer(harness.worker, "default", TYPES, MANY, Turns()),
-        Claimer(worker, "default", TYPES, MANY, Turns(), harness.workspace),
-        Claimer(worker, "default", TYPES, MANY, Turns(), harness.workspace, host_id),
+        Claimer(harness.worker, "default", TYPES, ClaimSize(MANY), Turns()),
+        Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace),
+        Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace, host_id),
     ):
         for cap in (None, MANY):
             assert (await claimed(harness, run, claimer, cap=cap, target="host/h2")).leases == []
@@ -124,7 +126,7 @@ async def test_a_claim_under_a_cap_of_one_workspace_takes_nothing_of_another(
     insert(harness, [ReadyRun(-SECOND, None, 0, "python", 0, None)], other, None)
     for cap in (None, MANY):
         await set_limit(harness.database, Scope(harness.workspace, TEST), "", cap)
-        bound = Claimer(worker, "default", TYPES, MANY, Turns(), harness.workspace)
+        bound = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace)
         assert await _claim_queue(harness.database, bound, _return_claimed) == []
 
 
@@ -180,3 +182,40 @@ def insert(
                 Jsonb(ERROR) if run.attempts else None, target,
             ],
         )  # fmt: skip
+
+
+async def test_a_worker_whose_lease_is_over_claims_nothing(
+    harness: WorkspaceHarness, host: tuple[WorkerId, HostId]
+) -> None:
+    worker, host_id = host
+    run = [ReadyRun(-SECOND, None, 0, "python", 0, None)]
+    bound = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace)
+    for_host = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns(), harness.workspace, host_id)
+    everywhere = Claimer(worker, "default", TYPES, ClaimSize(MANY), Turns())
+    for over, leases in ((timedelta(days=9), 1), (TICK, 0)):
+        harness.clock.advance(over)
+        assert len((await claimed(harness, run, everywhere)).leases) == leases
+        assert len((await claimed(harness, run, bound)).leases) == leases
+        assert len((await claimed(harness, run, for_host, target="host/h1")).leases) == leases
+
+
+@pytest.mark.parametrize("cap", [None, MANY])
+async def test_a_run_that_cannot_be_leased_uses_no_permit(harness: WorkspaceHarness, cap: int | None) -> None:
+    """Two ready runs of one exclusive job are an error of our own: one of them is leased."""
+    await set_limit(harness.database, Scope(harness.workspace, TEST), "", cap)
+    run = ReadyRun(-SECOND, None, 0, "python", 0, None)
+    insert(harness, [run, run, run], harness.workspace, None)
+    harness.owner.execute("UPDATE foliot.ready SET job_id = %s WHERE position < 3", [UUID(int=101)])
+    claimer = Claimer(harness.worker, "default", TYPES, ClaimSize(MANY), Turns())
+    taken = await _claim_queue(harness.database, claimer, _return_claimed)
+    assert [each.run_id.int for each in taken] in ([1, 3], [2, 3])
+    left = harness.owner.execute("SELECT count(*) FROM foliot.ready").fetchone()
+    in_use = harness.owner.execute("SELECT in_use FROM foliot.limits").fetchall()
+    assert (left, in_use) == ((1,), [] if cap is None else [(2,)])
+
+
+async def test_a_claimed_run_whose_job_is_gone_is_told_to_the_caller(harness: WorkspaceHarness) -> None:
+    insert(harness, [ReadyRun(-SECOND, None, 0, "python", 0, None)], harness.workspace, None)
+    claimer = Claimer(harness.worker, "default", TYPES, ClaimSize(MANY), Turns())
+    found = await claim_work(harness.database, claimer)
+    assert (found.work, [each.run_id for each in found.orphans]) == ([], [UUID(int=1)])

@@ -28,6 +28,7 @@ from foliot.settings.value_types import (
     octal,
     one_of,
     some_of,
+    url,
     whole_number,
 )
 
@@ -80,6 +81,11 @@ class Settings(ClientSettings):
     # Workers, the processes they start, and other queue engines.
     worker_concurrency: Annotated[int, whole_number(0, 10_000)] = setting(
         10, "How many runs the worker of `foliot serve` executes at once; 0 starts no worker."
+    )
+    worker_reserve: Annotated[int | None, whole_number(0, 10_000)] = setting(
+        None,
+        "How many runs the worker executes beyond worker_concurrency, for workspaces that have few running on it: a workspace whose "
+        "runs hang then delays no other. At most worker_concurrency. Default: worker_concurrency, at most 10.",
     )
     worker_queues: Annotated[Words, QUEUES] = setting(
         ("*",), "Queues that the worker of `foliot serve` serves, divided by commas; * serves them all."
@@ -154,6 +160,24 @@ class Settings(ClientSettings):
         "They do not count against worker_concurrency.",
     )
 
+    # Notifications.
+    public_url: Annotated[str | None, url("http", "https")] = setting(
+        None,
+        "Address of this server as people reach it, for links in messages. Default: the address it listens on.",
+    )
+    smtp_url: Annotated[str | None, url("smtp", "smtps", "smtp+plain")] = secret(
+        "Mail server for channels of the kind email that name none: smtp://user:password@host:587 with STARTTLS, smtps:// with TLS "
+        "from the start, smtp+plain:// without either."
+    )
+    smtp_from: Annotated[str | None, TEXT] = setting(
+        None, "Sender of mails through smtp_url, such as Foliot <foliot@example.com>."
+    )
+    notify_email: Annotated[bool, YES_OR_NO] = setting(
+        True, "Whether failures go to the email channels of a workspace that has no rule for them."
+    )
+    notify_slack: Annotated[bool, YES_OR_NO] = setting(False, "The same for slack channels.")
+    notify_whatsapp: Annotated[bool, YES_OR_NO] = setting(False, "The same for whatsapp channels.")
+
     # Rates, quotas and retention.
     rate_per_key: Limit = setting(
         None,
@@ -178,6 +202,12 @@ class Settings(ClientSettings):
     quota_min_interval: Annotated[int, whole_number(1, 86_400)] = setting(
         1,
         "The least time between two planned times of a job, by cron or interval. A workspace may have one of its own.",
+        unit="seconds",
+    )
+    max_timeout: Annotated[int | None, whole_number(0, 31_536_000)] = setting(
+        None,
+        "Longest timeout that a job may have; attempts of jobs with a longer one are ended after this. 0 is no limit. "
+        "Default: 86400 with database_url, none without.",
         unit="seconds",
     )
     quota_payload_bytes: Annotated[int, whole_number(2, 262_144)] = setting(

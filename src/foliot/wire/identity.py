@@ -163,6 +163,9 @@ class QuotasOut(Shape):
 
     jobs: int | None
     min_interval: int
+    max_timeout: int | None = Field(
+        description="Seconds of an attempt; the operator sets it for all workspaces."
+    )
     payload_bytes: int
     requests_per_second: int | None
     key_requests_per_second: int | None

@@ -58,7 +58,13 @@ async def poll_work(request: Request, caller: Caller, asked: wire.ClaimIn) -> Se
     async def look() -> tuple[Sequence[Work], timedelta | None]:
         worker_id = WorkerId(asked.worker_id)
         offer = await remote.claim(
-            state.database, speaker, worker_id, asked.types, asked.permits, state.vault
+            state.database,
+            speaker,
+            worker_id,
+            asked.types,
+            asked.permits,
+            state.vault,
+            longest=caller.quotas.longest_timeout,
         )
         return offer.work, offer.next_in
 
