@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
     from foliot.sdk.asynchronous.jobs import AsyncJobsApi
     from foliot.sdk.asynchronous.limits import AsyncLimitsApi
+    from foliot.sdk.asynchronous.notifications import (
+        AsyncChannelsApi,
+        AsyncDeliveriesApi,
+        AsyncIncidentsApi,
+        AsyncNotificationRulesApi,
+    )
     from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
     from foliot.sdk.asynchronous.runs import AsyncRunsApi
     from foliot.sdk.asynchronous.secrets import AsyncSecretsApi
@@ -125,6 +131,30 @@ class AsyncClient:
         from foliot.sdk.asynchronous.secrets import AsyncSecretsApi  # noqa: PLC0415
 
         return AsyncSecretsApi(self._http)
+
+    @cached_property
+    def channels(self) -> AsyncChannelsApi:
+        from foliot.sdk.asynchronous.notifications import AsyncChannelsApi  # noqa: PLC0415
+
+        return AsyncChannelsApi(self._http)
+
+    @cached_property
+    def notification_rules(self) -> AsyncNotificationRulesApi:
+        from foliot.sdk.asynchronous.notifications import AsyncNotificationRulesApi  # noqa: PLC0415
+
+        return AsyncNotificationRulesApi(self._http)
+
+    @cached_property
+    def incidents(self) -> AsyncIncidentsApi:
+        from foliot.sdk.asynchronous.notifications import AsyncIncidentsApi  # noqa: PLC0415
+
+        return AsyncIncidentsApi(self._http)
+
+    @cached_property
+    def deliveries(self) -> AsyncDeliveriesApi:
+        from foliot.sdk.asynchronous.notifications import AsyncDeliveriesApi  # noqa: PLC0415
+
+        return AsyncDeliveriesApi(self._http)
 
     @cached_property
     def hosts(self) -> AsyncHostsApi:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
     from foliot.sdk.synchronous.jobs import JobsApi
     from foliot.sdk.synchronous.limits import LimitsApi
+    from foliot.sdk.synchronous.notifications import (
+        ChannelsApi,
+        DeliveriesApi,
+        IncidentsApi,
+        NotificationRulesApi,
+    )
     from foliot.sdk.synchronous.rooms import RoomsApi
     from foliot.sdk.synchronous.runs import RunsApi
     from foliot.sdk.synchronous.secrets import SecretsApi
@@ -126,6 +132,30 @@ class Client:
         from foliot.sdk.synchronous.secrets import SecretsApi  # noqa: PLC0415
 
         return SecretsApi(self._http)
+
+    @cached_property
+    def channels(self) -> ChannelsApi:
+        from foliot.sdk.synchronous.notifications import ChannelsApi  # noqa: PLC0415
+
+        return ChannelsApi(self._http)
+
+    @cached_property
+    def notification_rules(self) -> NotificationRulesApi:
+        from foliot.sdk.synchronous.notifications import NotificationRulesApi  # noqa: PLC0415
+
+        return NotificationRulesApi(self._http)
+
+    @cached_property
+    def incidents(self) -> IncidentsApi:
+        from foliot.sdk.synchronous.notifications import IncidentsApi  # noqa: PLC0415
+
+        return IncidentsApi(self._http)
+
+    @cached_property
+    def deliveries(self) -> DeliveriesApi:
+        from foliot.sdk.synchronous.notifications import DeliveriesApi  # noqa: PLC0415
+
+        return DeliveriesApi(self._http)
 
     @cached_property
     def hosts(self) -> HostsApi:
