@@ -17,7 +17,7 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from foliot.clock import monotonic
@@ -163,7 +163,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _on_late_head(self) -> None:
         """Cut the connection, unless it still waits for the answer to an earlier request."""
         self._head_timer = None
-        if self.cycle is not None and not self.cycle.response_complete:
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        if cycle is not None and not cycle.response_complete:
             self._start_head()
         else:
             self.cut("slow_head")
