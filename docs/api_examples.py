@@ -116,6 +116,12 @@ BODIES: dict[str, dict[str, Any]] = {
         "args": {"reason": "database upgrade"},
     },
     "delete_many": {"ids": ["$job_id"]},
+    "apply_batch": {
+        "writes": [
+            {"method": "POST", "path": "/rooms", "body": {"name": "Operations", "key": "operations"}},
+            {"method": "PUT", "path": "/limits", "body": {"key": "reports", "cap": 2}},
+        ]
+    },
     "cancel_run": {"reason": "wrong month"},
     "retry_run": {"input": {"full": True}},
     "preview_schedule": {"words": "every other tuesday at 14:30", "timezone": "Europe/Paris"},

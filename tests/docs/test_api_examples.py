@@ -69,6 +69,8 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
         await ask(api, "PATCH", f"/jobs/{found['job_id']}", json={"priority": 1})
     if name == "resume_job":
         await ask(api, "POST", f"/jobs/{found['job_id']}/pause")
+    if name == "restore_job":
+        await ask(api, "DELETE", f"/jobs/{found['job_id']}")
     if name == "undo_skip_next":
         await ask(api, "POST", f"/jobs/{found['job_id']}/skip-next")
     if "run_id" in wanted:

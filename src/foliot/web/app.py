@@ -26,6 +26,7 @@ from foliot.web.admission import UNLIMITED, AdmissionMiddleware, RequestGate
 from foliot.web.api import (
     artifacts,
     audit,
+    batch,
     bulk,
     calendars,
     channels,
@@ -61,6 +62,7 @@ NOUNS = (
     job_edits,
     job_actions,
     bulk,
+    batch,
     runs,
     artifacts,
     reports,
