@@ -37,6 +37,7 @@ COMMANDS = {
     "events": "events:events",
     "apply": "apply:apply",
     "export": "apply:export",
+    "import": "imports:import_jobs",
     "whoami": "keys:whoami",
     "members": "members:app",
     "workspaces": "workspaces:app",

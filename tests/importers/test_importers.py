@@ -1,0 +1,211 @@
+"""Files of other schedulers become jobs: nothing is dropped in silence, and one bad record stops no other."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foliot.importers.celery_beat import read_celery_beat
+from foliot.importers.crontab import read_crontab
+from foliot.importers.kubernetes import read_kubernetes
+from foliot.importers.openclaw import OpenClawMapping, read_openclaw
+from foliot.importers.records import BadRecordError, ImportedJob, ImportedRecords
+from foliot.importers.systemd import read_systemd
+
+FILES = Path(__file__).parent / "files"
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+def by_key(records: ImportedRecords) -> dict[str, ImportedJob]:
+    return {job.key: job for job in records.jobs}
+
+
+def all_warnings(job: ImportedJob) -> str:
+    return " ".join(job.warnings)
+
+
+@pytest.mark.requirement("S4-29", "S4-30", "S4-31")
+def test_the_present_file_of_openclaw_becomes_four_disabled_jobs() -> None:
+    mapping = OpenClawMapping(agents={"fern": "fern"}, default_agent="main")
+    records = read_openclaw((FILES / "openclaw-current.json").read_text(), mapping, NOW)
+    jobs = by_key(records)
+    assert records.rejected == ()
+    assert len(jobs) == 4
+    assert {job.body["enabled"] for job in jobs.values()} == {False}
+    morning = jobs["5d0c2f1e-greenhouse-am"]
+    assert morning.body["schedule"] == {"kind": "cron", "expr": "15 6 * * 1-5", "timezone": "Europe/Lisbon"}
+    assert morning.body["config"] == {
+        "text": "Read last night's humidity log and list beds below 55%.",
+        "new_room": True,
+    }
+    assert (morning.body["timeout"], morning.body["owner"]) == ("240s", "fern")
+    assert morning.warnings == ()
+    assert morning.body["external_ref"]["failure_alert"] == {"after": 2, "cooldownMs": 3600000}
+    once = jobs["a91b-seed-order"]
+    assert once.body["schedule"] == {"kind": "once", "at": "2031-03-02T09:30:00+00:00"}
+    assert once.body["config"]["kind"] == "system_event"
+    pulse = jobs["c7-pump-pulse"]
+    assert pulse.body["schedule"]["every"] == "600s"
+    assert pulse.body["schedule"]["anchor"] == "2026-01-09T23:06:40+00:00"
+    assert "session:irrigation" in all_warnings(pulse)
+    copy = jobs["e4-backup"]
+    assert copy.body["type"] == "command"
+    assert copy.body["schedule"]["spread"] == "120s"
+    assert "no zone" in all_warnings(copy)
+    assert "allow commands" in all_warnings(copy)
+    no_agent = [job.key for job in records.jobs if "default agent" in all_warnings(job)]
+    assert sorted(no_agent) == ["a91b-seed-order", "c7-pump-pulse", "e4-backup"]
+    original = json.loads((FILES / "openclaw-current.json").read_text())["jobs"]
+    assert [job.body["external_ref"]["raw"] for job in records.jobs] == original
+
+
+@pytest.mark.requirement("S4-29", "S4-31")
+def test_old_and_damaged_shapes_are_read_or_named() -> None:
+    records = read_openclaw((FILES / "openclaw-legacy.json").read_text(), OpenClawMapping(), NOW)
+    jobs = by_key(records)
+    # The cron of bad-6 is wrong only for the server, which names it when the job is created.
+    assert sorted(jobs) == ["42", "bad-6", "old-1", "old-3", "old-4", "old-5"]
+    assert [(each.key, each.reason) for each in records.rejected] == [("bad-7", "The record has no payload.")]
+    assert jobs["old-1"].body["schedule"]["expr"] == "*/20 * * * *"
+    assert "old form" in all_warnings(jobs["old-1"])
+    assert jobs["42"].body["name"] == "Write the weekly note."
+    assert "has passed" in all_warnings(jobs["old-3"])
+    assert jobs["old-4"].body["schedule"]["seconds"]
+    assert "old form" in all_warnings(jobs["old-4"])
+    assert jobs["old-5"].body["schedule"] == {"kind": "manual"}
+    assert "on-exit" in all_warnings(jobs["old-5"])
+
+
+def test_a_record_without_an_id_keeps_its_key() -> None:
+    text = json.dumps([{"schedule": "0 8 * * *", "message": "Hello."}])
+    [first] = read_openclaw(text, OpenClawMapping(), NOW).jobs
+    [again] = read_openclaw(text, OpenClawMapping(), NOW).jobs
+    assert first.key == again.key
+    assert first.digest == again.digest
+
+
+@pytest.mark.parametrize("text", ["", "[", "{}", '{"jobs": 3}', '"a"'])
+def test_a_file_that_is_not_of_openclaw_is_refused(text: str) -> None:
+    with pytest.raises(BadRecordError):
+        read_openclaw(text, OpenClawMapping(), NOW)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        3, None, {}, {"schedule": {}}, {"schedule": {"kind": "every", "everyMs": "x"}, "text": "a"},
+        {"schedule": {"kind": "at", "at": "soon"}, "text": "a"}, {"schedule": {"kind": "at"}, "text": "a"},
+        {"schedule": {"kind": "at", "atMs": 1e30}, "text": "a"}, {"schedule": "* * * * *", "payload": {"kind": "command"}},
+        {"schedule": "* * * * *", "payload": {"kind": "agentTurn", "message": "a", "timeoutSeconds": "x"}},
+    ],
+)  # fmt: skip
+def test_a_record_that_cannot_be_read_is_named_and_stops_nothing(record: Any) -> None:
+    good = {"id": "good", "schedule": "0 8 * * *", "text": "Hello."}
+    records = read_openclaw(json.dumps([record, good]), OpenClawMapping(), NOW)
+    assert [job.key for job in records.jobs] == ["good"]
+    assert [each.index for each in records.rejected] == [1]
+    assert records.rejected[0].reason
+
+
+def test_a_system_crontab_keeps_users_zones_input_and_variables() -> None:
+    records = read_crontab((FILES / "system-crontab").read_text(), system=True)
+    hourly, daily, weekly, reboot = records.jobs
+    path = "PATH=/usr/local/sbin:/usr/local/bin:/sbin:/bin:/usr/sbin:/usr/bin; export PATH; "
+    assert hourly.body["schedule"] == {"kind": "cron", "expr": "17 * * * *"}
+    assert hourly.body["config"]["argv"] == [
+        "/bin/sh", "-c", path + "cd / && run-parts --report /etc/cron.hourly",
+    ]  # fmt: skip
+    assert "UTC is assumed" in all_warnings(hourly)
+    assert "ops@example.test" in all_warnings(hourly)
+    assert "anacron" in daily.name
+    assert weekly.body["schedule"] == {"kind": "cron", "expr": "0 4 1-7 * sun", "timezone": "Europe/Madrid"}
+    assert weekly.body["config"]["argv"][2].endswith(
+        "tar czf /backup/$(date +%F).tgz /srv <<'END_OF_INPUT'\none\ntwo\nEND_OF_INPUT"
+    )
+    assert "user backup" in all_warnings(weekly)
+    assert reboot.body["schedule"] == {"kind": "manual"}
+    assert [each.reason for each in records.rejected] == [
+        "@fortnightly is not a schedule of cron.",
+        "Line 12: there is no command after the schedule.",
+    ]
+
+
+def test_a_users_crontab_has_no_user_and_takes_the_zone_of_its_host() -> None:
+    records = read_crontab(
+        "*/5 * * * * /bin/poll --fast\n0 9-17/2 * * 1-5 x\n", system=False, time_zone="Asia/Tokyo"
+    )
+    assert [job.body["schedule"]["expr"] for job in records.jobs] == ["*/5 * * * *", "0 9-17/2 * * 1-5"]
+    assert {job.body["schedule"]["timezone"] for job in records.jobs} == {"Asia/Tokyo"}
+    assert records.jobs[0].body["config"]["argv"] == ["/bin/sh", "-c", "/bin/poll --fast"]
+
+
+def test_cronjobs_of_kubernetes_come_from_lists_and_several_documents() -> None:
+    records = read_kubernetes((FILES / "cronjobs.yaml").read_text())
+    [report] = records.jobs
+    assert (report.key, report.name) == ("shop/report", "report")
+    assert report.body["schedule"] == {"kind": "cron", "expr": "30 2 * * 1-5", "timezone": "Europe/Paris"}
+    assert report.body["config"] == {"argv": ["/app/report", "--daily"], "env": {"REGION": "eu"}}
+    assert (report.body["overlap"], report.body["grace"], report.body["timeout"]) == ("skip", "300s", "600s")
+    assert report.body["retry"]["max"] == 2
+    assert report.body["external_ref"]["was_suspended"]
+    assert "secrets" in all_warnings(report)
+    assert [(each.key, each.reason) for each in records.rejected] == [
+        ("default/empty", "The CronJob has no container.")
+    ]
+
+
+def test_beat_schedules_become_celery_jobs() -> None:
+    records = read_celery_beat((FILES / "beat.json").read_text(), time_zone="Europe/Madrid")
+    jobs = by_key(records)
+    assert jobs["clean"].body["schedule"] == {"kind": "interval", "every": "300s"}
+    assert jobs["clean"].body["config"] == {"task": "shop.clean", "queue": "low"}
+    assert jobs["clean"].body["start_deadline"] == "60s"
+    assert "headers" in all_warnings(jobs["clean"])
+    assert jobs["charge"].body["schedule"]["expr"] == "0 6 * * mon-fri"
+    assert jobs["charge"].body["payload"] == {"currency": "EUR"}
+    assert [(each.key, each.reason) for each in records.rejected] == [("lost", "The entry names no task.")]
+
+
+def test_rows_of_django_celery_beat_are_joined() -> None:
+    rows = [
+        {"model": "django_celery_beat.intervalschedule", "pk": 1, "fields": {"every": 10, "period": "minutes"}},
+        {"model": "django_celery_beat.crontabschedule", "pk": 4, "fields": {
+            "minute": "0", "hour": "*/2", "day_of_month": "*", "month_of_year": "*", "day_of_week": "*", "timezone": "Asia/Tokyo"}},
+        {"model": "django_celery_beat.periodictask", "pk": 7, "fields": {
+            "name": "poll", "task": "shop.poll", "interval": 1, "crontab": None, "args": "[1]", "kwargs": '{"a": 2}', "enabled": True}},
+        {"model": "django_celery_beat.periodictask", "pk": 8, "fields": {
+            "name": "sync", "task": "shop.sync", "crontab": 4, "one_off": True, "queue": "low"}},
+        {"model": "django_celery_beat.periodictask", "pk": 9, "fields": {"name": "gone", "task": "x", "interval": 5}},
+        {"model": "auth.user", "pk": 1, "fields": {}},
+    ]  # fmt: skip
+    records = read_celery_beat(json.dumps(rows))
+    jobs = by_key(records)
+    assert jobs["7"].body["schedule"] == {"kind": "interval", "every": "600s"}
+    assert jobs["7"].body["payload"] == {"a": 2}
+    assert "positional" in all_warnings(jobs["7"])
+    assert (jobs["8"].body["schedule"]["timezone"], jobs["8"].body["max_runs"]) == ("Asia/Tokyo", 1)
+    assert [each.key for each in records.rejected] == ["9"]
+
+
+def test_timers_of_systemd_find_their_services() -> None:
+    records = read_systemd((FILES / "timers.txt").read_text(), "timers.txt")
+    jobs = by_key(records)
+    daily = jobs["apt-daily.timer"]
+    assert daily.body["schedule"] == {
+        "kind": "cron",
+        "expr": "0 6,18 * * *",
+        "day_match": "and",
+        "spread": "43200s",
+    }
+    assert daily.body["config"] == {"argv": ["/usr/lib/apt/apt.systemd.daily", "update"]}
+    assert daily.body["misfire"] == "latest"
+    assert jobs["poll.timer"].body["schedule"] == {"kind": "interval", "every": "90s", "mode": "fixed_rate"}
+    assert jobs["poll.timer"].body["config"]["argv"] == ["systemctl", "start", "poll.service"]
+    assert jobs["weekdays.timer"].body["schedule"] == {
+        "kind": "cron", "expr": "30 9 * * 1-5", "day_match": "and", "timezone": "Europe/Madrid",
+    }  # fmt: skip
+    assert [each.key for each in records.rejected] == ["odd.timer"]
