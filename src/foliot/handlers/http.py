@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
@@ -44,7 +45,7 @@ from foliot.handlers.placeholders import (
 )
 from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
 from foliot.wire.durations import Duration, read_duration, write_duration
-from foliot.wire.shape import Shape, refusal
+from foliot.wire.shape import Shape, described, refusal
 
 # These frame and route the request: two readers of one request must not differ about them.
 RESERVED_HEADERS = frozenset(
@@ -63,7 +64,16 @@ RESERVED_HEADERS = frozenset(
     }
 )
 EGRESS_ALLOW = "egress_allow"  # in the validation context: the networks that this node may reach
-HeaderName = Annotated[str, StringConstraints(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", max_length=200)]
+HeaderName = Annotated[
+    str,
+    StringConstraints(
+        pattern=described(
+            r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+            "The name of a header has only letters, digits and signs such as -, and no blanks.",
+        ),
+        max_length=200,
+    ),
+]
 MOST_SECRETS = 3  # to sign with, while one replaces another
 
 
@@ -113,11 +123,21 @@ def _secrets(value: Any) -> Any:
 _SECRETS = {"anyOf": [SECRET, {"type": "array", "items": SECRET, "minItems": 1, "maxItems": MOST_SECRETS}]}
 
 
+def _known_method(value: str) -> str:
+    """Refuse what looks like a slip of the keyboard; less common methods such as PURGE pass."""
+    if value.upper() not in METHODS and (near := get_close_matches(value.upper(), METHODS, 1, 0.66)):
+        raise refusal("method", f'"{value}" is not an HTTP method.', f"Did you mean {near[0]}?")
+    return value
+
+
 class HttpConfig(Shape):
     url: Annotated[Text, AfterValidator(_address), AfterValidator(check_names)] = Field(
         examples=["https://example.test/hook"]
     )
-    method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
+    method: Annotated[str, AfterValidator(_known_method)] = Field(
+        default="POST",
+        pattern=described(r"^[A-Za-z]{1,20}$", "A method is a word of letters, such as GET."),
+    )
     headers: dict[
         Annotated[HeaderName, AfterValidator(_not_reserved)],
         Annotated[Text, AfterValidator(_one_line), AfterValidator(check_names)],
@@ -138,6 +158,7 @@ class HttpConfig(Shape):
     )
 
 
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 

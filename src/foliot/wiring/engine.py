@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from foliot.engine.courier import Courier
 from foliot.engine.hints import HintListener
@@ -28,15 +28,14 @@ class Engine:
         janitor_tasks: Sequence[JanitorTask] = (),
         courier: Courier | None = None,
         is_scheduling: bool = True,
-        on_hint: Mapping[Hint, Callable[[], None]] | None = None,
     ) -> None:
         """A node that is not scheduling leaves firing, sweeping and sending to other nodes."""
         self._announcer = Announcer(database)
-        announce = self.announce = self._announcer.announce
+        announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
         self._is_scheduling = is_scheduling
         self._loops: list[Loop] = []
-        wakes = dict(on_hint or {})
+        wakes: dict[Hint, Callable[[], None]] = {}
         if is_scheduling:
             self._loops += [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
             wakes[Hint.TIMERS] = self._scheduler.wake
