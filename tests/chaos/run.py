@@ -127,7 +127,8 @@ class Trial:
             for job in client.jobs.each():
                 client.jobs.patch(job.id, {"end_at": end_at})
         wait_until(
-            lambda: not server.rows("SELECT 1 FROM foliot.jobs WHERE status = 'active'"), "the end of all jobs"
+            lambda: not server.rows("SELECT 1 FROM foliot.jobs WHERE status = 'active'"),
+            "the end of all jobs",
         )
         unfinished = "SELECT count(*) FROM foliot.runs WHERE status IS NULL"
         with suppress(AssertionError):  # the judge says which

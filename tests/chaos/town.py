@@ -134,11 +134,13 @@ class Faults:
         self._chance = town.chance
 
     def kill_child(self) -> None:
+        """Kill one process that executes a run."""
         below = [pid for worker in self._workers() for pid in descendants(worker)]
         if below:
             _signal(self._chance.choice(below), signal.SIGKILL)
 
     def kill_worker(self) -> None:
+        """Kill a worker; its runs are given to another after the lease."""
         if workers := self._workers():
             _signal(self._chance.choice(workers), signal.SIGKILL)
 
@@ -149,9 +151,11 @@ class Faults:
             self._freeze([worker, *descendants(worker)], LEASE + 2)
 
     def kill_node(self) -> None:
+        """Kill a node, and its worker with it."""
         self._node().process.stop(signal.SIGKILL)  # type: ignore[union-attr]
 
     def stop_node(self) -> None:
+        """Stop a node in order: it hands back what it cannot finish."""
         self._node().process.stop()  # type: ignore[union-attr]
 
     def freeze_node(self) -> None:
@@ -159,6 +163,7 @@ class Faults:
         self._freeze([self._node().pid], LEASE + 2)
 
     def kill_postgres(self) -> None:
+        """End the database as a power cut would, and start it again."""
         self.town.cluster.primary.kill()
         _wait(self._chance.uniform(0.5, 8))
         self.town.cluster.primary.start()
@@ -171,12 +176,14 @@ class Faults:
         wait_until(primary.answers, "PostgreSQL to recover")
 
     def freeze_postgres(self) -> None:
+        """Stop every process of the database."""
         primary = self.town.cluster.primary
         primary.signal_all(signal.SIGSTOP)
         _wait(self._chance.uniform(LEASE + 2, 20))
         primary.signal_all(signal.SIGCONT)
 
     def cut_network(self) -> None:
+        """Close every connection to the database and refuse new ones."""
         self._through_proxies(Mode.CUT, self._chance.uniform(2, 12))
 
     def hold_network(self) -> None:
@@ -184,12 +191,15 @@ class Faults:
         self._through_proxies(Mode.HOLD, self._chance.uniform(LEASE + 1, 25))
 
     def delay_network(self) -> None:
+        """Delay every packet."""
         self._through_proxies(Mode.DELAY, 8, delay=self._chance.uniform(0.05, 0.4))
 
     def reset_before_commit(self) -> None:
+        """Reset connections as they commit: nothing is committed."""
         self._through_proxies(Mode.RESET_BEFORE_COMMIT, 8, share=self._chance.uniform(0.1, 1))
 
     def reset_after_commit(self) -> None:
+        """Reset connections as they commit: it is committed, and the answer is lost."""
         self._through_proxies(Mode.RESET_AFTER_COMMIT, 8, share=self._chance.uniform(0.1, 1))
 
     def disk_stall(self) -> None:
@@ -216,6 +226,7 @@ class Faults:
             node.proxy.lead_to(new.port)
 
     def read_only(self) -> None:
+        """Let the database refuse every write."""
         primary = self.town.cluster.primary
         primary.set("default_transaction_read_only", "on")
         primary.end_sessions()
@@ -223,10 +234,12 @@ class Faults:
         primary.set("default_transaction_read_only", "")
 
     def no_connections(self) -> None:
+        """Take every connection that the database has."""
         with no_connections_left(self.town.cluster.primary):
             _wait(self._chance.uniform(LEASE, 3 * LEASE))
 
     def lock_tables(self) -> None:
+        """Hold locks on tables that claims, settlements or ticks need."""
         tables = self._chance.choice(
             ("timers", "runs", "leases", "ready", "workers", "runs, leases, workers")
         )
