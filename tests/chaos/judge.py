@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.chaos.postgres import Postgres
 
@@ -16,6 +16,7 @@ UNKNOWN_LEASE = (
     12.0  # seconds that a run may be leased without a line of the witness, while nothing is broken
 )
 ON_TIME = 2.0  # seconds
+STOPS_WITHIN = 5.0  # seconds after a stopped process goes on
 
 EVERY_PLANNED_TIME = """
 SELECT jobs.name, sum(COALESCE(runs.count, 1)), count(DISTINCT planned_for),
@@ -48,17 +49,19 @@ class Witness:
         return found
 
 
-class Frozen:
-    """Spans in which attempts of one run may overlap."""
-
-    def __init__(self) -> None:
-        self.spans: list[tuple[float, float]] = []
-
-    def covers(self, at: float) -> bool:
-        return any(begin <= at <= end for begin, end in self.spans)
+class Happened(NamedTuple):
+    fault: str
+    began: float
+    ended: float
+    may_overlap: bool  # attempts of one run may, for as long as a stopped process needs to learn that its lease is over
 
 
-def overlapping(lines: Iterable[Line], frozen: Frozen) -> list[str]:
+def fault_at(at: float, happened: Sequence[Happened]) -> Happened | None:
+    """Return the last fault that had begun."""
+    return max((each for each in happened if each.began <= at), key=lambda each: each.began, default=None)
+
+
+def overlapping(lines: Iterable[Line], happened: Sequence[Happened]) -> list[str]:
     """An attempt that still works when the next one of its run has begun."""
     spans: dict[str, dict[int, list[float]]] = defaultdict(dict)
     for line in lines:
@@ -68,8 +71,18 @@ def overlapping(lines: Iterable[Line], frozen: Frozen) -> list[str]:
     for run, fences in spans.items():
         in_order = [fences[fence] for fence in sorted(fences)]
         for (_, ended), (began, _) in itertools.pairwise(in_order):
-            if ended > began + CLOCK_SLACK and not frozen.covers(ended):
-                wrong.append(f"run {run}: an attempt worked {ended - began:.2f} s after the next had begun")
+            fault = fault_at(ended, happened)
+            if ended > began + CLOCK_SLACK and not (
+                fault is not None and fault.may_overlap and ended < fault.ended + STOPS_WITHIN
+            ):
+                during = (
+                    "before any fault"
+                    if fault is None
+                    else f"{ended - fault.began:.1f} s after the begin of {fault.fault}"
+                )
+                wrong.append(
+                    f"run {run}: an attempt worked {ended - began:.2f} s after the next had begun, {during}"
+                )
     return wrong
 
 

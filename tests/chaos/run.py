@@ -23,7 +23,7 @@ from pathlib import Path
 
 from foliot.clock import SystemClock
 from tests.chaos import judge
-from tests.chaos.judge import Frozen, Witness
+from tests.chaos.judge import Happened, Witness
 from tests.chaos.town import FAULTS, MAY_OVERLAP, Faults, Town, town
 from tests.stories.server_process import wait_until
 
@@ -71,7 +71,7 @@ class Trial:
     def __init__(self, made: Town) -> None:
         self.town = made
         self.witness = Witness(made.sink)
-        self.frozen = Frozen()
+        self.history: list[Happened] = []
         self.wrong: list[str] = []
         self.happened: Counter[str] = Counter()
         self.statuses: dict[str | None, int] = {}
@@ -80,9 +80,10 @@ class Trial:
         faults = Faults(self.town)
         wait_until(lambda: any(line.what == "ended" for line in self.witness.lines()), "the first run")
         _wait(WARM_UP)
+        once = bool(names) and minutes is None
         until = time.monotonic() + (minutes or 5) * 60
-        for name in _in_turn(names, self.town.chance, once=bool(names) and minutes is None):
-            if time.monotonic() > until:
+        for name in _in_turn(names, self.town.chance, once=once):
+            if not once and time.monotonic() > until:
                 break
             if name == "disk-stall" and self.town.cluster.preload is None:
                 print("Skipped: disk-stall needs a C compiler (cc).", flush=True)
@@ -95,8 +96,7 @@ class Trial:
         mended = time.time()  # noqa: TID251
         self.happened[name] += 1
         self.town.start_missing()
-        if name in MAY_OVERLAP:
-            self.frozen.spans.append((began, mended + 2))
+        self.history.append(Happened(name, began, mended, name in MAY_OVERLAP))
         recovered = self._wait_for_recovery(name, mended)
         if self.town.cluster.standby is None:  # it was promoted
             self.town.cluster.attach_standby()
@@ -138,7 +138,7 @@ class Trial:
                 node.process.stop()
         lines = self.witness.lines()
         self.wrong += judge.books(server, lines) + judge.doubled(lines) + judge.early(lines)
-        self.wrong += judge.overlapping(lines, self.frozen)
+        self.wrong += judge.overlapping(lines, self.history)
         self.statuses = dict(server.rows("SELECT status, count(*) FROM foliot.runs GROUP BY 1"))
 
 

@@ -57,6 +57,7 @@ class Recorded:
     error: RunError | None = None
     retry_at: datetime | None = None
     tries: tuple[Try, ...] = ()
+    progress_note: str = ""  # what it reports while it runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def explain_record(job: Job, record: Recorded, place: QueuePosition | None = Non
             return Explanation(
                 Verdict.RUNNING,
                 f"Run {record.number} is running{since}, attempt {record.attempt_count}.",
-                _notes(record),
+                (*_notes(record), *((record.progress_note,) if record.progress_note else ())),
             )
         case _:
             return _ran(job, record)
