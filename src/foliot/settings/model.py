@@ -28,6 +28,7 @@ from foliot.settings.value_types import (
     octal,
     one_of,
     some_of,
+    url,
     whole_number,
 )
 
@@ -153,6 +154,24 @@ class Settings(ClientSettings):
         "How many runs handed over to Celery, RQ or BullMQ one worker waits for at once. "
         "They do not count against worker_concurrency.",
     )
+
+    # Notifications.
+    public_url: Annotated[str | None, url("http", "https")] = setting(
+        None,
+        "Address of this server as people reach it, for links in messages. Default: the address it listens on.",
+    )
+    smtp_url: Annotated[str | None, url("smtp", "smtps", "smtp+plain")] = secret(
+        "Mail server for channels of the kind email that name none: smtp://user:password@host:587 with STARTTLS, smtps:// with TLS "
+        "from the start, smtp+plain:// without either."
+    )
+    smtp_from: Annotated[str | None, TEXT] = setting(
+        None, "Sender of mails through smtp_url, such as Foliot <foliot@example.com>."
+    )
+    notify_email: Annotated[bool, YES_OR_NO] = setting(
+        True, "Whether failures go to the email channels of a workspace that has no rule for them."
+    )
+    notify_slack: Annotated[bool, YES_OR_NO] = setting(False, "The same for slack channels.")
+    notify_whatsapp: Annotated[bool, YES_OR_NO] = setting(False, "The same for whatsapp channels.")
 
     # Rates, quotas and retention.
     rate_per_key: Limit = setting(
