@@ -83,7 +83,7 @@ class PendingHandover:
     input: Mapping[str, Any] = field(default_factory=dict)  # with the facts of the run filled in
     priority: int = 0
     lines_read: int = 0
-    progress: Any = None  # as the engine told it last
+    progress: Any = None  # as the engine reported it last
     is_waiting: bool = False  # no worker of the engine has taken it, as the run's progress says
     is_pushed: bool = False
     is_unwanted: bool = False  # its attempt has ended for good
@@ -395,14 +395,18 @@ def _handover(pending: PendingHandover) -> Handover:
     return pending.handover
 
 
-def _progress(told: Any) -> tuple[float, float, str]:
+def _progress(reported: Any) -> tuple[float, float, str]:
     """Read progress as workers write it: a percentage, or a number of so many. The total of anything else is 0, and it is only a note."""
-    if isinstance(told, int | float):
-        return float(told), 100.0, ""
-    if isinstance(told, dict):
-        done = next((told[name] for name in ("current", "done", "progress", "percent") if name in told), None)
-        total = told.get("total", 100)
+    if isinstance(reported, int | float):
+        return float(reported), 100.0, ""
+    if isinstance(reported, dict):
+        done = next(
+            (reported[name] for name in ("current", "done", "progress", "percent") if name in reported), None
+        )
+        total = reported.get("total", 100)
         if isinstance(done, int | float) and isinstance(total, int | float) and total > 0:
-            note = next((str(told[name]) for name in ("note", "status", "message") if name in told), "")
+            note = next(
+                (str(reported[name]) for name in ("note", "status", "message") if name in reported), ""
+            )
             return float(done), float(total), note
-    return 0.0, 0.0, told if isinstance(told, str) else json.dumps(told)
+    return 0.0, 0.0, reported if isinstance(reported, str) else json.dumps(reported)
