@@ -70,6 +70,11 @@ class Settings(ClientSettings):
     log_level: Annotated[str, one_of("debug", "info", "warning", "error")] = flag("log_level")
     shutdown_grace: Annotated[int, whole_number(0, 10)] = flag("shutdown_grace")
     roles: Annotated[Words, some_of(*ROLES)] = flag("roles")
+    trusted_proxies: Annotated[Words, NETWORKS] = setting(
+        (),
+        "Networks of proxies that may name the address and scheme of their clients by X-Forwarded-For and X-Forwarded-Proto, "
+        "divided by commas. Default: none, and the headers are ignored.",
+    )
     api_processes: Annotated[int, whole_number(1, 64)] = flag("api_processes")
     app: Annotated[str | None, TEXT] = flag("app")
 
