@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -317,6 +318,64 @@ async def test_a_claim_whose_answer_was_lost_is_handed_back(
     await desk.worker.step()
     await wait_until(lambda: desk.gate.begun)
     assert desk.gate.begun[0].ctx.fence == 2
+    await desk.worker.drain(0)
+
+
+class Stalled(LocalLink):
+    """A claim that is committed after the worker has stopped waiting for it."""
+
+    claim_later: Callable[[], Awaitable[list[Work]]] | None = None
+
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], size: ClaimSize) -> list[Work]:
+        if self.claim_later is None:
+            self.claim_later = partial(LocalLink.claim, self, worker_id, types, size)
+            raise DatabaseUnavailable("The disk of the database stalls.")
+        return await LocalLink.claim(self, worker_id, types, size)
+
+
+async def test_a_claim_that_commits_after_the_worker_stopped_waiting_is_handed_back_at_the_next_heartbeat(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    desk = Desk(database)
+    desk.worker._link = link = Stalled(database, "test")
+    await make_ready(database, clock, workspace)
+    with pytest.raises(DatabaseUnavailable):
+        await desk.worker.step()
+    assert link.claim_later is not None
+    link.queues = ()  # nothing else is claimed meanwhile
+    await desk.worker.step()  # it asks what it holds, too soon
+    assert desk.reporter.unsent == 0
+    link.queues = ("*",)
+    [late] = await link.claim_later()
+    assert desk.worker.id is not None
+    beat = await workers.beat(database, desk.worker.id, working_on=desk.worker.working_on())
+    assert beat.has_unknown
+    desk.worker.on_beat(beat)
+    await desk.worker.step()
+    await desk.work_off(1)
+    await desk.worker.step()
+    await wait_until(lambda: desk.gate.begun)
+    assert desk.gate.begun[0].ctx.run_id == str(late.claimed.run_id)
+    assert desk.gate.begun[0].ctx.fence == 2
+    beat = await workers.beat(database, desk.worker.id, working_on=desk.worker.working_on())
+    assert not beat.has_unknown
+    await desk.worker.drain(0)
+
+
+async def test_a_claim_under_way_is_not_taken_for_a_lost_one(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    """The heartbeat sees the leases of a claim before the worker does."""
+    await make_ready(database, clock, workspace)
+    before = desk.worker.working_on()
+    await desk.worker.step()
+    assert desk.worker.id is not None
+    beat = await workers.beat(database, desk.worker.id, working_on=before)
+    assert beat.has_unknown
+    desk.worker.on_beat(beat)
+    await desk.worker.step()
+    assert desk.reporter.unsent == 0
+    assert len(desk.gate.begun) == 1
     await desk.worker.drain(0)
 
 

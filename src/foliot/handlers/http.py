@@ -95,8 +95,13 @@ def _address(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def _is_reserved(name: str) -> bool:
+    """Return whether Foliot sets this header: receivers trust `Foliot-Run-Id` and the like."""
+    return name.lower() in RESERVED_HEADERS or name.lower().startswith("foliot-")
+
+
 def _not_reserved(value: str) -> str:
-    if value.lower() in RESERVED_HEADERS:
+    if _is_reserved(value):
         raise refusal("header", f"The header {value} is set by Foliot.", "Leave it out.")
     return value
 
@@ -276,7 +281,7 @@ def _content(assignment: Assignment, values: Values) -> bytes | None:
 
 
 def _header_name(name: str) -> str:
-    if name.lower() in RESERVED_HEADERS:
+    if _is_reserved(name):
         raise InvalidRequest(f"The header {name} is set by Foliot; take it out of config.headers.")
     return name.lower()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from foliot.domain.errors import WorkerGone
@@ -41,7 +41,7 @@ from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts, workers
-from foliot.storage.workers.workers import HeldLease, RemoteWorker
+from foliot.storage.workers.workers import HeldLease, RemoteWorker, RunningAttempt
 
 log = logging.getLogger(__name__)
 
@@ -176,11 +176,21 @@ async def write(
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             return 0
-        mine = {(each.run_id, each.fence) for each in await workers.list_leases(tx, worker_id)}
-        own = [chunk for chunk in chunks if (chunk.run_id, chunk.fence) in mine]
+        mine = {
+            (each.run_id, each.fence): each for each in await workers.list_running_attempts(tx, worker_id)
+        }
+        own = [
+            _truthful(chunk, held, tx.now)
+            for chunk in chunks
+            if (held := mine.get((chunk.run_id, chunk.fence))) is not None
+        ]
         if own:
             await logs.append(tx, own)
-        if own_progress := {key: value for key, value in (how_far or {}).items() if key in mine}:
+        if own_progress := {
+            key: replace(value, at=min(max(value.at, mine[key].leased_at), tx.now))
+            for key, value in (how_far or {}).items()
+            if key in mine
+        }:
             await run_queue.set_progress(tx, own_progress)
     return len(own)
 
@@ -220,6 +230,12 @@ async def leave(database: Database, speaker: WorkerPrincipal, worker_id: WorkerI
         await workers.leave(tx, worker_id)
         if found.host_id is not None:
             await hosts.record_sign_off(tx, found.host_id)
+
+
+def _truthful(chunk: LogChunk, held: RunningAttempt, now: datetime) -> LogChunk:
+    """Return the lines under the attempt that the lease counts, none dated before it began or after now: a worker may say anything."""
+    lines = [replace(line, at=min(max(line.at, held.leased_at), now)) for line in chunk.lines]
+    return replace(chunk, attempt=held.attempt, lines=lines)
 
 
 def _handed_back(lease: HeldLease) -> Report:
