@@ -19,7 +19,7 @@ from foliot.embedded.server import start as start_postgres
 from foliot.storage.queries import SqlQuery
 from foliot.storage.tx import Database, PoolSize, Role
 from foliot.storage.workers import workers as stored_workers
-from tests.database_pool import LOGIN
+from foliot.testing.database import LOGIN
 
 pytestmark = pytest.mark.anyio
 PID = SqlQuery("test.pid", b"SELECT pg_backend_pid() AS pid")

@@ -94,7 +94,9 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:
     await make_ready(database, clock, workspace)
-    owner.execute("""UPDATE foliot.runs SET trigger = 'manual', input = '{"full": true}'""")
+    owner.execute(
+        """UPDATE foliot.runs SET trigger = 'manual', input = '{"full": true}', triggered_by = 'user:ana'"""
+    )
     owner.execute("UPDATE foliot.ready SET trigger = 'manual'")
     assert await desk.worker.step() == AT_ONCE
     assert await desk.worker.step() > AT_ONCE
@@ -105,6 +107,8 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     ]
     [assignment] = desk.gate.begun
     assert (assignment.ctx.job, assignment.ctx.attempt, assignment.ctx.fence) == ("job 0", 1, 1)
+    assert (assignment.ctx.workspace, assignment.ctx.triggered_by) == ("default", "user:ana")
+    assert assignment.ctx.deadline == clock.now() + HOUR
 
 
 async def test_no_more_runs_are_claimed_than_there_are_permits(

@@ -20,6 +20,9 @@ AttemptStatus = Literal["running", "succeeded", "failed", "timed_out", "lost", "
 class RunErrorOut(Shape):
     code: str = Field(description="Stable; programs may rely on it.", examples=["worker_lost"])
     message: str
+    traceback: str | None = Field(
+        default=None, description="Of a Python function that raised, without secrets."
+    )
 
 
 class AttemptOut(Shape):

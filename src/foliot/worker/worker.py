@@ -309,6 +309,9 @@ class Worker:
             self.artifacts.uploader(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
             self.progress.writer(attempt.key, masks, attempt.is_over),
             self._link.most_artifact_bytes,
+            deadline=claimed.deadline_at,
+            workspace=work.workspace,
+            triggered_by=work.triggered_by,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
 

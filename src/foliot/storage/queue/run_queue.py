@@ -116,14 +116,22 @@ class ClaimedJob(NamedTuple):
     name: str
     config: dict[str, Any] | None
     payload: dict[str, Any] | None
+    workspace: str  # its slug
+
+
+class RunRequest(NamedTuple):
+    """What a run that no schedule planned was asked for with, and by whom."""
+
+    input: Any
+    triggered_by: str | None
 
 
 class LoadedRun(NamedTuple):
-    """A claimed run with its job, which is None where it was removed in the meantime, its own input and the time until its deadline."""
+    """A claimed run with its job, which is None where it was removed in the meantime, its request, where no schedule planned it, and the time until its deadline."""
 
     claimed: Claimed
     job: ClaimedJob | None
-    input: Any
+    request: RunRequest | None
     time_left: timedelta
 
 
@@ -225,12 +233,13 @@ async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
     """Load the jobs and inputs of claimed runs. Scheduled runs have no input, so most claims need one query."""
     params = {"job_ids": uuids([each.job_id for each in claimed])}
     rows = await tx.fetch_tuples(sql.run_queue.jobs_of_runs, params)
-    jobs = {job_id: ClaimedJob(name, config, payload) for job_id, name, config, payload in rows}
-    inputs: dict[RunId, Any] = {}
+    jobs = {job_id: ClaimedJob(*facts) for job_id, *facts in rows}
+    requests: dict[RunId, RunRequest] = {}
     if given := [each.run_id for each in claimed if each.trigger is not Trigger.SCHEDULE]:
-        inputs = dict(await tx.fetch_tuples(sql.run_queue.inputs_of_runs, {"run_ids": uuids(given)}))
+        found = await tx.fetch_tuples(sql.run_queue.requests_of_runs, {"run_ids": uuids(given)})
+        requests = {run_id: RunRequest(*facts) for run_id, *facts in found}
     return [
-        LoadedRun(each, jobs.get(each.job_id), inputs.get(each.run_id), each.deadline_at - tx.now)
+        LoadedRun(each, jobs.get(each.job_id), requests.get(each.run_id), each.deadline_at - tx.now)
         for each in claimed
     ]
 

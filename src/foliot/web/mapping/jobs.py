@@ -239,7 +239,11 @@ def milliseconds(length: timedelta) -> int:
 
 
 def _error(error: RunError | None) -> RunErrorOut | None:
-    return None if error is None else RunErrorOut(code=error.code, message=error.message)
+    return (
+        None
+        if error is None
+        else RunErrorOut(code=error.code, message=error.message, traceback=error.traceback)
+    )
 
 
 def local_of(schedule: Schedule, time: PlannedTime) -> datetime:

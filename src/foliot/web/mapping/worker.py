@@ -158,6 +158,8 @@ def work_out(work: Work) -> wire.WorkOut:
         left=max(work.left, timedelta(0)),
         config=work.config,
         input=work.input,
+        workspace=work.workspace,
+        triggered_by=work.triggered_by,
         masks=list(work.masks),
     )
 
@@ -210,7 +212,9 @@ def _outcome(given: wire.ReportItem) -> Outcome:
         case "succeeded":
             return Succeeded()
         case "failed":
-            error = _UNSAID if given.error is None else RunError(given.error.code, given.error.message)
+            error = _UNSAID
+            if (told := given.error) is not None:
+                error = RunError(told.code, told.message, told.traceback)
             return Failed(error, given.permanent, given.after)
         case "timed_out":
             return TimedOut()
