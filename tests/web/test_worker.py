@@ -111,6 +111,31 @@ async def test_a_worker_cannot_date_its_lines_or_name_another_attempt(
     assert stored["attempt"] == 1
 
 
+async def test_leases_tell_who_holds_a_run_since_when_and_until_when(
+    shire: ApiHarness, clock: ManualClock
+) -> None:
+    worker = (await registered(shire))["worker_id"]
+    job = await due(shire, clock, name="long", target={"host": "h1"}, timeout="2m")
+    assert (await shire.request("GET", "/leases")).json() == {"items": []}
+    [work] = await claimed(shire, worker)
+    began = clock.now()
+    clock.advance(timedelta(seconds=5))
+    [lease] = (await shire.request("GET", "/leases")).json()["items"]
+    assert (lease["run_id"], lease["job_id"], lease["job"]) == (work["run_id"], job["id"], "long")
+    assert (lease["attempt"], lease["fence"], lease["worker"]) == (1, work["fence"], worker)
+    assert (lease["worker_name"], lease["host"]) == ("h1/1", "h1")
+    assert datetime.fromisoformat(lease["since"]) == began
+    assert datetime.fromisoformat(lease["deadline_at"]) == began + timedelta(minutes=2)
+    assert datetime.fromisoformat(lease["expires_at"]) > clock.now()
+    assert lease["overdue"] is False
+    assert (await shire.request("GET", "/leases?overdue=true")).json() == {"items": []}
+    assert (await shire.request("GET", "/leases", who="globex")).json() == {"items": []}
+    clock.advance(timedelta(minutes=1))
+    for query in ("", "?overdue=true"):
+        [late] = (await shire.request("GET", f"/leases{query}")).json()["items"]
+        assert late["overdue"] is True, "its worker fell silent"
+
+
 async def test_several_reports_are_judged_each_by_itself(shire: ApiHarness, clock: ManualClock) -> None:
     worker = (await registered(shire))["worker_id"]
     for name in ("one", "two"):

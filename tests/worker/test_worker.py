@@ -108,6 +108,7 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     [assignment] = desk.gate.begun
     assert (assignment.ctx.job, assignment.ctx.attempt, assignment.ctx.fence) == ("job 0", 1, 1)
     assert (assignment.ctx.workspace, assignment.ctx.triggered_by) == ("default", "user:ana")
+    assert assignment.ctx.number == 1
     assert assignment.ctx.deadline == clock.now() + HOUR
 
 
@@ -381,6 +382,28 @@ async def test_a_claim_under_way_is_not_taken_for_a_lost_one(
     assert desk.reporter.unsent == 0
     assert len(desk.gate.begun) == 1
     await desk.worker.drain(0)
+
+
+async def test_a_late_result_of_a_worker_at_the_database_is_refused_and_audited(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace, 2)
+    await desk.worker.step()
+    owner.execute(
+        "UPDATE foliot.leases SET fence = 2 WHERE run_id = (SELECT min(run_id::text)::uuid FROM foliot.leases)"
+    )
+    desk.gate.opened.set()
+    await desk.work_off(2)
+    assert owner.execute(
+        "SELECT action, workspace_id, actor, after FROM foliot.audit WHERE action = 'report.refused'"
+    ).fetchall() == [
+        (
+            "report.refused",
+            workspace,
+            "engine",
+            {"worker": str(desk.worker.id), "fence": 1, "outcome": "succeeded"},
+        )
+    ]
 
 
 async def test_reports_are_kept_while_the_database_is_away(

@@ -28,6 +28,7 @@ COMMANDS = {
     "secrets": "secrets:app",
     "workers": "workers:workers",
     "hosts": "hosts:app",
+    "leases": "workers:leases",
     "queues": "workers:queues",
     "job-types": "workers:job_types",
     "events": "events:events",

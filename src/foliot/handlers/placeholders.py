@@ -26,6 +26,7 @@ NAMES = (
     "job.name",
     "workspace.id",
     "workspace.slug",
+    "run.number",
     "run.deadline",
     "run.triggered_by",
 )
@@ -53,6 +54,7 @@ def placeholder_values(assignment: Assignment) -> Values:
         ctx.job,
         ctx.workspace_id,
         ctx.workspace,
+        ctx.number,
         "" if ctx.deadline is None else ctx.deadline.isoformat(),
         ctx.triggered_by or "",
     )

@@ -55,6 +55,7 @@ class Context:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # by the names in the job's config
     deadline: datetime | None = None  # when this attempt is ended
     workspace: str = ""  # its slug
+    number: int = 0  # of the run, within its job
     triggered_by: str | None = None  # who asked for the run; None where the schedule or another job did
 
     @property

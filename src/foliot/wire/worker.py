@@ -149,6 +149,7 @@ class WorkOut(Shape):
     config: JsonObject
     input: JsonObject
     workspace: str = Field(default="", description="The slug of its workspace.")
+    number: int = Field(default=0, description="Of the run, within its job.")
     triggered_by: str | None = Field(default=None, description="Who asked for the run.")
     masks: list[str] = Field(
         description="Values of secrets in the configuration, not to be shown in what is sent back."

@@ -311,6 +311,7 @@ class Worker:
             self._link.most_artifact_bytes,
             deadline=claimed.deadline_at,
             workspace=work.workspace,
+            number=work.number,
             triggered_by=work.triggered_by,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)

@@ -17,13 +17,8 @@ from typing import Any, NamedTuple
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import (
-    AskedSkip,
-    Cancelled,
-    Failed,
     HandedBack,
     Outcome,
-    Succeeded,
-    TimedOut,
 )
 from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import Progress
@@ -34,6 +29,7 @@ from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.services.workers.claim import Claimer, ClaimResult, ClaimSize, Turns, Work, claim_work
+from foliot.services.workers.refusals import status_of
 from foliot.services.workers.remote_register import WorkerPrincipal
 from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.storage.content import logs
@@ -156,7 +152,9 @@ async def report(
         accepted = await settle_reports(tx, reports) if reports else frozenset()
         late = [each for each in received if each.run_id not in accepted]
         repeated = await leases.reported_before(
-            tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
+            tx,
+            worker_id,
+            [(each.run_id, each.fence, word) for each in late if (word := status_of(each.outcome))],
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
         # Unknown runs are not recorded: made-up ids must not fill the audit.
@@ -260,24 +258,7 @@ async def _claimed(
     return taken
 
 
-def _word(outcome: Outcome) -> str | None:
-    """The status word for this outcome in the run history; None when it leaves none."""
-    match outcome:
-        case Succeeded():
-            return "succeeded"
-        case Failed():
-            return "failed"
-        case TimedOut():
-            return "timed_out"
-        case Cancelled():
-            return "cancelled"
-        case AskedSkip():
-            return "skipped"
-        case _:
-            return None
-
-
 async def _note_refusal(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId, refused: RemoteReport) -> None:
     log.warning("report.refused", extra={"run": str(refused.run_id), "fence": refused.fence})
-    after = {"worker": str(worker_id), "fence": refused.fence, "outcome": _word(refused.outcome)}
+    after = {"worker": str(worker_id), "fence": refused.fence, "outcome": status_of(refused.outcome)}
     await append_audit(tx, "report.refused", ("run", refused.run_id), speaker.by, after=after)

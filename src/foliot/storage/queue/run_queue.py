@@ -119,19 +119,20 @@ class ClaimedJob(NamedTuple):
     workspace: str  # its slug
 
 
-class RunRequest(NamedTuple):
-    """What a run that no schedule planned was asked for with, and by whom."""
+class ClaimedRun(NamedTuple):
+    """The record of a claimed run: its number, and, where no schedule planned it, its own input and who asked for it."""
 
+    number: int
     input: Any
     triggered_by: str | None
 
 
 class LoadedRun(NamedTuple):
-    """A claimed run with its job, which is None where it was removed in the meantime, its request, where no schedule planned it, and the time until its deadline."""
+    """A claimed run with its job, which is None where it was removed in the meantime, its record and the time until its deadline."""
 
     claimed: Claimed
     job: ClaimedJob | None
-    request: RunRequest | None
+    run: ClaimedRun | None
     time_left: timedelta
 
 
@@ -230,16 +231,16 @@ async def lock_ready(
 
 
 async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
-    """Load the jobs and inputs of claimed runs. Scheduled runs have no input, so most claims need one query."""
+    """Load the jobs and the records of claimed runs."""
     params = {"job_ids": uuids([each.job_id for each in claimed])}
     rows = await tx.fetch_tuples(sql.run_queue.jobs_of_runs, params)
-    jobs = {job_id: ClaimedJob(*facts) for job_id, *facts in rows}
-    requests: dict[RunId, RunRequest] = {}
-    if given := [each.run_id for each in claimed if each.trigger is not Trigger.SCHEDULE]:
-        found = await tx.fetch_tuples(sql.run_queue.requests_of_runs, {"run_ids": uuids(given)})
-        requests = {run_id: RunRequest(*facts) for run_id, *facts in found}
+    jobs = {job_id: ClaimedJob(name, config, payload, slug) for job_id, name, config, payload, slug in rows}
+    found = await tx.fetch_tuples(
+        sql.run_queue.records_of_runs, {"run_ids": uuids([each.run_id for each in claimed])}
+    )
+    runs = {run_id: ClaimedRun(number, given, by) for run_id, number, given, by in found}
     return [
-        LoadedRun(each, jobs.get(each.job_id), requests.get(each.run_id), each.deadline_at - tx.now)
+        LoadedRun(each, jobs.get(each.job_id), runs.get(each.run_id), each.deadline_at - tx.now)
         for each in claimed
     ]
 

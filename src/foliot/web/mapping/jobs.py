@@ -165,6 +165,7 @@ def run_out(record: RunRecord) -> RunOut:
         job_id=record.job_id,
         job_name=record.job_name,
         number=record.number,
+        occurrence=f"sched-{record.job_id.hex[-8:]}-n{record.number}-rc{max(0, record.attempt_count - 1)}",
         status=record.status.value,
         skip_reason=record.skip_reason and record.skip_reason.value,
         note=record.note,

@@ -159,6 +159,7 @@ def work_out(work: Work) -> wire.WorkOut:
         config=work.config,
         input=work.input,
         workspace=work.workspace,
+        number=work.number,
         triggered_by=work.triggered_by,
         masks=list(work.masks),
     )
