@@ -25,7 +25,7 @@ from foliot.engine.courier import OF_ONE_RECEIVER
 from foliot.services.identity import installation, workspaces
 from foliot.services.messaging import courier as services
 from foliot.services.messaging import rooms, webhooks
-from foliot.services.messaging.courier import CourierCapacity
+from foliot.services.messaging.courier import CourierCapacity, OutgoingMessage
 from foliot.services.messaging.rooms import RoomChanges
 from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
@@ -230,7 +230,11 @@ async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Web
     office.clock.advance(SECOND)
     await theirs.post(await theirs.room("http://example.test/"), "one")
     first = await services.take(office.database, CourierCapacity(3, 10, 4), office.vault)
-    assert sorted(each.message.text for each in first.parcels) == ["many", "many", "one"]
+    assert sorted(each.message.text for each in first.parcels if isinstance(each, OutgoingMessage)) == [
+        "many",
+        "many",
+        "one",
+    ]
     sending = Counter((each.taken.workspace_id, each.taken.receiver) for each in first.parcels)
     rest = await services.take(office.database, CourierCapacity(37, 10, 4, sending), office.vault)
     assert len(rest.parcels) == 8  # of the many, ten are on their way at once

@@ -76,7 +76,9 @@ async def test_a_timer_off_the_fast_path_is_planned_by_itself(driver: ServiceDri
         assert fast == [], "the run before is still live"
 
 
-async def test_a_fast_fire_of_a_recorded_time_records_nothing(driver: ServiceDriver) -> None:
+async def test_a_fast_fire_of_a_recorded_time_records_nothing(
+    driver: ServiceDriver, caplog: pytest.LogCaptureFixture
+) -> None:
     await driver.job(Interval(60 * MINUTE))
     driver.clock.advance(60 * MINUTE)
     [before] = driver.sql("SELECT cursor_at, due_at FROM foliot.timers")
@@ -89,6 +91,7 @@ async def test_a_fast_fire_of_a_recorded_time_records_nothing(driver: ServiceDri
     with pytest.raises(AlreadyRecordedError):
         await _tick(driver.database, 10)
     assert (await tick(driver.database)).recorded == 0
+    assert "tick.failed" not in caplog.text
     assert driver.sql("SELECT count(*) FROM foliot.runs") == [(1,)]
     assert driver.timer("live", "cursor_at") == (0, before[1])
 
@@ -104,6 +107,7 @@ async def test_no_run_is_planned_past_the_end(
         await driver.job(schedule, rule="concurrent", end_at=end_at)
     for _ in range(4):
         await driver.tick(MINUTE)
+        await driver.work()  # a job with a live run is not on the fast path
     counts = driver.sql("SELECT count(*) FROM foliot.runs GROUP BY job_id ORDER BY 1")
     assert counts == [(runs,), (4,)]
 
@@ -118,6 +122,7 @@ async def test_no_run_is_planned_before_the_start(
         await driver.job(schedule, rule="concurrent", start_at=start_at)
     for _ in range(4):
         await driver.tick(MINUTE)
+        await driver.work()  # a job with a live run is not on the fast path
     counts = driver.sql("SELECT count(*) FROM foliot.runs GROUP BY job_id ORDER BY 1")
     assert counts == [(runs,), (4,)]
 
@@ -148,3 +153,46 @@ async def test_a_fire_of_a_timer_that_has_moved_writes_nothing(driver: ServiceDr
     with pytest.raises(AssertionError, match="moved a locked timer"):
         await fire_other()
     assert driver.sql("SELECT count(*) FROM foliot.runs") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "live = 1",
+        "waiting = 1",
+        "live_until = due_at",
+        "skip_next = 'not now'",
+        "has_gate = true",
+        "status = 'pending'",
+        "status = 'paused'",
+    ],
+)
+async def test_a_timer_with_anything_to_decide_is_not_on_the_fast_path(
+    driver: ServiceDriver, change: str
+) -> None:
+    await driver.job(Interval(MINUTE))
+    driver.clock.advance(MINUTE)
+
+    async def is_fast_path() -> bool:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            [timer] = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+            return timer.is_fast_path
+
+    assert await is_fast_path()
+    driver.owner.execute(f"UPDATE foliot.timers SET {change}".encode())
+    assert not await is_fast_path()
+
+
+async def test_a_fire_forgives_the_errors_of_planning(driver: ServiceDriver) -> None:
+    for max_runs in (None, 9):  # on the fast path and off it
+        await driver.job(Interval(MINUTE), max_runs=max_runs)
+    driver.owner.execute("UPDATE foliot.timers SET errors = 2")
+    assert await driver.tick(MINUTE) == 2
+    assert driver.sql("SELECT errors FROM foliot.timers") == [(0,)] * 2
+
+
+async def test_of_more_due_timers_than_a_batch_holds_the_oldest_go_first(driver: ServiceDriver) -> None:
+    ids = {minutes: await driver.job(Interval(minutes * MINUTE)) for minutes in (3, 1, 2)}
+    driver.clock.advance(3 * MINUTE)
+    assert (await tick(driver.database, 1)).looked_at == 1
+    assert driver.sql("SELECT DISTINCT job_id FROM foliot.runs") == [(ids[1],)]

@@ -12,7 +12,7 @@ from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.filters import read_query
 from foliot.domain.filters.fields import RUNS
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
@@ -181,6 +181,8 @@ async def test_a_history_is_filtered_by_status_trigger_and_time(
         (found("trigger:manual"), []),
         (found("since:2027-01-15T14:00:00Z"), [NOON + 2 * HOUR]),
         (found("before:2027-01-15T14:00:00Z"), [NOON + HOUR]),
+        (found("before:2027-01-15T14:00:01Z"), [NOON + 2 * HOUR, NOON + HOUR]),
+        (found("since:2027-01-15T13:00:01Z"), [NOON + 2 * HOUR]),
     ):
         page = await history.of_job(database, Scope(workspace), job_id, wanted)
         assert [run.planned_for for run in page.items] == expected
@@ -227,6 +229,21 @@ async def test_another_workspaces_runs_do_not_exist(
         with pytest.raises(NotFound):
             await ask
     assert (await history.of_workspace(database, Scope(outsider))).items == ()
+
+
+async def test_an_agent_sees_the_runs_of_its_own_jobs(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    mine, theirs = [await create_job(database, workspace, HOURLY) for _ in range(2)]
+    agent, other = PrincipalId(uuid4()), PrincipalId(uuid4())
+    for job_id, holder in ((mine, agent), (theirs, other)):
+        owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [holder, job_id])
+    await advance_and_tick(database, clock, HOUR)
+    for wanted in (RunFilter(), found("status:ready")):
+        page = await history.of_workspace(database, Scope(workspace, visible_owner=agent), wanted)
+        assert [run.job_id for run in page.items] == [mine]
+    with pytest.raises(NotFound):
+        await history.of_job(database, Scope(workspace, visible_owner=agent), theirs)
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "é", "AAAA", "f" * 32, "A" * 4000, "\x00"])

@@ -11,7 +11,7 @@ import pytest
 from fastapi import Response
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict
+from foliot.domain.errors import Conflict, KeyReused
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.identity import idempotency
 from foliot.services.identity.idempotency import IdempotentRequest
@@ -180,6 +180,21 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
     await job_status.pause(api.database, Scope(api.ids["acme"], now), _id(made))
 
 
+async def test_an_abandoned_key_is_taken_over_by_the_same_request_alone(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    principal, workspace = PrincipalId(uuid4()), api.ids["acme"]
+    asked = IdempotentRequest(principal, "order-7", b"same")
+    await idempotency.begin(api.database, workspace, asked)
+    clock.advance(timedelta(minutes=1))
+    with pytest.raises(KeyReused):
+        await idempotency.begin(api.database, workspace, IdempotentRequest(principal, "order-7", b"other"))
+    assert isinstance(await idempotency.begin(api.database, workspace, asked), UUID)
+    clock.advance(timedelta(seconds=59))
+    with pytest.raises(Conflict, match="under way"):
+        await idempotency.begin(api.database, workspace, asked)
+
+
 async def test_what_must_not_be_stored_is_not_kept(api: ApiHarness, owner: Any) -> None:
     routes = api_router("secrets")
 
@@ -193,6 +208,19 @@ async def test_what_must_not_be_stored_is_not_kept(api: ApiHarness, owner: Any) 
     assert first.json() == {"secret": "canary"}
     kept = owner.execute("SELECT status, headers, body FROM foliot.idempotency_keys").fetchone()
     assert kept == (200, None, None)
+
+
+async def test_a_refusal_that_is_answered_and_not_raised_leaves_the_key_free(api: ApiHarness) -> None:
+    routes, asked = api_router("secrets"), []
+
+    @routes.post("/refused-once")
+    async def refused_once(caller: Viewer) -> Response:
+        asked.append(caller)
+        return Response(status_code=409 if len(asked) == 1 else 204)
+
+    app_of(api).include_router(routes)
+    answers = [(await api.request("POST", "/refused-once", headers=KEY)).status_code for _ in range(3)]
+    assert (answers, len(asked)) == ([409, 204, 204], 2)
 
 
 async def test_a_key_is_made_once_and_a_repeat_is_told_so_at_once(api: ApiHarness, owner: Any) -> None:

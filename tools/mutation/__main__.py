@@ -47,7 +47,7 @@ class Copy:
         hidden = ("PYTHONDONTWRITEBYTECODE", "PROVE")
         env = {name: value for name, value in os.environ.items() if name not in hidden}
         # PYTHONPATH comes before the editable installation. CI: properties try the same examples each time.
-        self._env = env | {"PYTHONPATH": f"{folder / 'src'}", "CI": "yes"}
+        self._env = env | {"PYTHONPATH": f"{folder / 'src'}", "CI": "yes", "PLANTED_BUG": "yes"}
 
     @contextmanager
     def with_bug(self, bug: Bug) -> Iterator[None]:

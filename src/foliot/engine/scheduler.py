@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.scheduling.due import count_due, until_due, until_next_due
-from foliot.services.scheduling.tick import BATCH, tick
+from foliot.services.scheduling.tick import BATCH, note_tick, tick
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +19,7 @@ CHECK_EVERY = 5.0  # seconds, should a hint get lost
 LATE = timedelta(milliseconds=2)  # waking early would find nothing
 JUST_DUE = timedelta(seconds=1)
 MOMENT = timedelta(milliseconds=50)
+NOTED_EVERY = timedelta(seconds=3)
 
 
 class Scheduler:
@@ -29,6 +30,7 @@ class Scheduler:
         self._announce = announce
         self._chance = chance or SystemRandom()
         self._has_counted = False  # the jobs that were due before the first step
+        self._noted_at: datetime | None = None
 
     async def step(self) -> timedelta:
         if not self._has_counted:
@@ -37,6 +39,9 @@ class Scheduler:
             if late:
                 log.info("scheduler.recovering", extra={"jobs": late})
         ticked = await tick(self._database, BATCH)
+        if ticked.at is not None and (self._noted_at is None or ticked.at - self._noted_at >= NOTED_EVERY):
+            await note_tick(self._database)
+            self._noted_at = ticked.at
         if ticked.recorded:
             self._announce(Hint.READY)
         if ticked.looked_at == BATCH:

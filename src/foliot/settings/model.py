@@ -28,6 +28,7 @@ from foliot.settings.value_types import (
     octal,
     one_of,
     some_of,
+    url,
     whole_number,
 )
 
@@ -69,6 +70,11 @@ class Settings(ClientSettings):
     log_level: Annotated[str, one_of("debug", "info", "warning", "error")] = flag("log_level")
     shutdown_grace: Annotated[int, whole_number(0, 10)] = flag("shutdown_grace")
     roles: Annotated[Words, some_of(*ROLES)] = flag("roles")
+    trusted_proxies: Annotated[Words, NETWORKS] = setting(
+        (),
+        "Networks of proxies that may name the address and scheme of their clients by X-Forwarded-For and X-Forwarded-Proto, "
+        "divided by commas. Default: none, and the headers are ignored.",
+    )
     api_processes: Annotated[int, whole_number(1, 64)] = flag("api_processes")
     app: Annotated[str | None, TEXT] = flag("app")
 
@@ -153,6 +159,24 @@ class Settings(ClientSettings):
         "How many runs handed over to Celery, RQ or BullMQ one worker waits for at once. "
         "They do not count against worker_concurrency.",
     )
+
+    # Notifications.
+    public_url: Annotated[str | None, url("http", "https")] = setting(
+        None,
+        "Address of this server as people reach it, for links in messages. Default: the address it listens on.",
+    )
+    smtp_url: Annotated[str | None, url("smtp", "smtps", "smtp+plain")] = secret(
+        "Mail server for channels of the kind email that name none: smtp://user:password@host:587 with STARTTLS, smtps:// with TLS "
+        "from the start, smtp+plain:// without either."
+    )
+    smtp_from: Annotated[str | None, TEXT] = setting(
+        None, "Sender of mails through smtp_url, such as Foliot <foliot@example.com>."
+    )
+    notify_email: Annotated[bool, YES_OR_NO] = setting(
+        True, "Whether failures go to the email channels of a workspace that has no rule for them."
+    )
+    notify_slack: Annotated[bool, YES_OR_NO] = setting(False, "The same for slack channels.")
+    notify_whatsapp: Annotated[bool, YES_OR_NO] = setting(False, "The same for whatsapp channels.")
 
     # Rates, quotas and retention.
     rate_per_key: Limit = setting(

@@ -9,9 +9,11 @@ from foliot.engine.courier import Courier
 from foliot.engine.hints import HintListener
 from foliot.engine.janitor import Janitor, JanitorTask
 from foliot.engine.loop import Loop
+from foliot.engine.notifier import Notifier
 from foliot.engine.scheduler import Scheduler
 from foliot.engine.sweeper import Sweeper
 from foliot.services.hints import Announcer, Hint
+from foliot.services.notifications.dispatch import NotifierPolicy
 from foliot.storage.tx import Database
 from foliot.wiring.worker_process import WorkerProcess
 
@@ -27,9 +29,10 @@ class Engine:
         *,
         janitor_tasks: Sequence[JanitorTask] = (),
         courier: Courier | None = None,
+        policy: Callable[[], NotifierPolicy] | None = None,
         is_scheduling: bool = True,
     ) -> None:
-        """A node that is not scheduling leaves firing, sweeping and sending to other nodes."""
+        """A node that is not scheduling leaves firing, sweeping and sending to other nodes. `policy` decides about notifications."""
         self._announcer = Announcer(database)
         announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
@@ -46,6 +49,8 @@ class Engine:
             sending = Loop("courier", self._courier.step)
             self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
             self._loops.append(sending)
+        if is_scheduling and policy is not None:
+            self._loops.append(Loop("notifier", Notifier(database, announce, policy).step))
         self._hints = Loop("hints", HintListener(database, listen_url, wakes).step, within=None)
         self._worker = worker
         self._worker_loop = Loop("worker", worker.step, within=None) if worker else None

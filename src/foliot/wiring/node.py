@@ -19,7 +19,6 @@ from pathlib import Path
 from types import FrameType
 
 from foliot import __version__
-from foliot.channels.webhook import WebhookChannel
 from foliot.clock import monotonic
 from foliot.domain.addresses import networks
 from foliot.domain.errors import DatabaseUnavailable, FoliotError
@@ -49,6 +48,7 @@ from foliot.wiring.engine import Engine
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
+from foliot.wiring.notifications import notifier_policy_of, sender_of
 from foliot.wiring.policies import (
     allows_loopback,
     egress_allow_of,
@@ -110,13 +110,16 @@ class Node:
         self._broken: FoliotError | None = None
         self._db = Database(handle.url, size=ENGINE_POOL)
         self._vault = vault_of(given_keys(settings), settings.data_dir)
-        self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
+        self._egress = Egress(networks(egress_allow_of(settings)))
+        self._sender = sender_of(settings, self._egress, self._db)
+        self._url: str | None = None  # that it listens on, once it does
         self._engine = Engine(
             self._db,
             settings.listen_url or handle.url,
             self._worker_process(),
             janitor_tasks=janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
-            courier=Courier(self._db, self._webhooks.send, self._vault),
+            courier=Courier(self._db, self._sender.send, self._vault),
+            policy=lambda: notifier_policy_of(settings, self._url),
             is_scheduling="scheduler" in settings.roles,
         )
         self._apis: list[ApiProcess] = []
@@ -135,6 +138,7 @@ class Node:
             self._watch(self._handle.server, loop)
         async with self._db:
             lines = await self._first_lines()
+            self._url = url_of(listening)
             self._engine.start()
             with ExitStack() as while_serving:
                 on_ready = self._on_ready(listening, lines, while_serving)
@@ -150,7 +154,7 @@ class Node:
                 finally:
                     await asyncio.gather(*(each.wait() for each in self._apis))
                     await self._engine.stop()
-                    self._webhooks.close()
+                    self._egress.close()
                     for task in tasks:
                         task.cancel()
         if self._broken is not None:

@@ -5,15 +5,15 @@ Groups and shapes are imported when they are used: a command needs a few of them
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from foliot.sdk.asynchronous.http import AsyncTransport, events_of
-from foliot.sdk.connection import resolve_connection
+from foliot.sdk.connection import Connection, resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import parse_json
@@ -26,11 +26,18 @@ if TYPE_CHECKING:
     from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
     from foliot.sdk.asynchronous.jobs import AsyncJobsApi
     from foliot.sdk.asynchronous.limits import AsyncLimitsApi
+    from foliot.sdk.asynchronous.notifications import (
+        AsyncChannelsApi,
+        AsyncDeliveriesApi,
+        AsyncIncidentsApi,
+        AsyncNotificationRulesApi,
+    )
     from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
     from foliot.sdk.asynchronous.runs import AsyncRunsApi
     from foliot.sdk.asynchronous.secrets import AsyncSecretsApi
     from foliot.sdk.asynchronous.worker import AsyncWorkerApi
     from foliot.wire.audit import AuditOut, EventOut
+    from foliot.wire.batch import BatchOut, BatchWrite
     from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.reports import AgendaOut, StatsOut
@@ -43,7 +50,7 @@ class AsyncClient:
     `url` and `key` default to those of `profile` (or FOLIOT_PROFILE), then to FOLIOT_API_URL and FOLIOT_API_KEY, then
     foliot.toml, then the server of the current folder.
     `workspace` is only for system keys. `ca` is a file of certificates to trust instead of the machine's. `timeout` is in
-    seconds, for each attempt. The client retries only requests that are safe to repeat.
+    seconds, for each attempt. The client retries only requests that are safe to repeat. A `connection` replaces url, key and ca.
     """
 
     def __init__(
@@ -56,8 +63,11 @@ class AsyncClient:
         ca: Path | str | None = None,
         timeout: float = 30.0,
         retries: int = 3,
+        connection: Connection | None = None,
     ) -> None:
-        connection = resolve_connection(url, key, None if ca is None else Path(ca), profile=profile)
+        connection = connection or resolve_connection(
+            url, key, None if ca is None else Path(ca), profile=profile
+        )
         self.url = connection.url
         self._http = AsyncTransport(
             connection, workspace=workspace or connection.workspace, timeout=timeout, retries=retries
@@ -122,6 +132,30 @@ class AsyncClient:
         from foliot.sdk.asynchronous.secrets import AsyncSecretsApi  # noqa: PLC0415
 
         return AsyncSecretsApi(self._http)
+
+    @cached_property
+    def channels(self) -> AsyncChannelsApi:
+        from foliot.sdk.asynchronous.notifications import AsyncChannelsApi  # noqa: PLC0415
+
+        return AsyncChannelsApi(self._http)
+
+    @cached_property
+    def notification_rules(self) -> AsyncNotificationRulesApi:
+        from foliot.sdk.asynchronous.notifications import AsyncNotificationRulesApi  # noqa: PLC0415
+
+        return AsyncNotificationRulesApi(self._http)
+
+    @cached_property
+    def incidents(self) -> AsyncIncidentsApi:
+        from foliot.sdk.asynchronous.notifications import AsyncIncidentsApi  # noqa: PLC0415
+
+        return AsyncIncidentsApi(self._http)
+
+    @cached_property
+    def deliveries(self) -> AsyncDeliveriesApi:
+        from foliot.sdk.asynchronous.notifications import AsyncDeliveriesApi  # noqa: PLC0415
+
+        return AsyncDeliveriesApi(self._http)
 
     @cached_property
     def hosts(self) -> AsyncHostsApi:
@@ -211,6 +245,15 @@ class AsyncClient:
         async for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
                 yield parse_json(EventOut, event.data, self.url)
+
+    async def batch(
+        self, writes: Sequence[BatchWrite | Mapping[str, Any]], *, dry_run: bool = False
+    ) -> BatchOut:
+        """Write jobs, calendars, limits and rooms in one transaction: if one write is refused, none is kept."""
+        from foliot.wire.batch import BatchOut  # noqa: PLC0415
+
+        request = post("/batch", body={"writes": list(writes)}, query={"dry_run": dry_run})
+        return await self._http.read(BatchOut, request)
 
     async def workers(self) -> WorkersOut:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""
