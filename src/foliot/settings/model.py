@@ -178,6 +178,10 @@ class Settings(ClientSettings):
     notify_slack: Annotated[bool, YES_OR_NO] = setting(False, "The same for slack channels.")
     notify_whatsapp: Annotated[bool, YES_OR_NO] = setting(False, "The same for whatsapp channels.")
 
+    watcher_ping_url: Annotated[str | None, url("http", "https")] = secret(
+        "Address that the watcher posts to every minute while due jobs are fired: a monitor outside alerts when it falls silent."
+    )
+
     # Rates, quotas and retention.
     rate_per_key: Limit = setting(
         None,
