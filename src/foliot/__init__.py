@@ -21,12 +21,12 @@ if TYPE_CHECKING:
         Unreadable,
         Untrusted,
     )
-    from foliot.sdk.outcomes import Cancelled, Fail, Retry, Skip, TimedOut
+    from foliot.sdk.outcomes import Cancel, Fail, Retry, Skip, TimeOut
 
 __version__ = "0.1.0"
 __all__ = [
     "AsyncClient",
-    "Cancelled",
+    "Cancel",
     "Client",
     "Conflict",
     "Context",
@@ -42,7 +42,7 @@ __all__ = [
     "Retry",
     "Skip",
     "Stale",
-    "TimedOut",
+    "TimeOut",
     "Unauthorized",
     "Unavailable",
     "Unreachable",
@@ -52,7 +52,7 @@ __all__ = [
 ]
 _HOMES = {
     "AsyncClient": "foliot.sdk",
-    "Cancelled": "foliot.sdk.outcomes",
+    "Cancel": "foliot.sdk.outcomes",
     "Client": "foliot.sdk",
     "Conflict": "foliot.sdk.errors",
     "Context": "foliot.sdk.context",
@@ -68,7 +68,7 @@ _HOMES = {
     "Retry": "foliot.sdk.outcomes",
     "Skip": "foliot.sdk.outcomes",
     "Stale": "foliot.sdk.errors",
-    "TimedOut": "foliot.sdk.outcomes",
+    "TimeOut": "foliot.sdk.outcomes",
     "Unauthorized": "foliot.sdk.errors",
     "Unavailable": "foliot.sdk.errors",
     "Unreachable": "foliot.sdk.errors",

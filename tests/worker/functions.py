@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foliot import Cancelled, Context, Fail, Foliot, Retry, Skip, TimedOut
+from foliot import Cancel, Context, Fail, Foliot, Retry, Skip, TimeOut
 from foliot.clock import pause
 
 
@@ -114,8 +114,8 @@ ENDS: dict[str, Exception] = {
     "skip": Skip("nothing to do"),
     "fail": Fail("no use"),
     "fail once": Fail("try again", permanent=False, code="bank_closed"),
-    "cancelled": Cancelled("the customer left"),
-    "timed out": TimedOut("the bank did not answer"),
+    "cancelled": Cancel("the customer left"),
+    "timed out": TimeOut("the bank did not answer"),
 }
 
 

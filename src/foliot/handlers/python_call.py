@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from foliot.handlers.python_names import InvalidCall
 from foliot.sdk.app.job import Job, JobType
 from foliot.sdk.context import Context
-from foliot.sdk.outcomes import Cancelled, Fail, Retry, Skip, TimedOut
+from foliot.sdk.outcomes import Cancel, Fail, Retry, Skip, TimeOut
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -79,13 +79,13 @@ def encode_error(error: BaseException) -> dict[str, Any]:
             return {"skip": message}
         case Fail(permanent=permanent, code=code):
             return {"error": code, "message": message, "permanent": permanent}
-        case Cancelled():
+        case Cancel():
             return {"cancelled": message}
-        case TimedOut():
+        case TimeOut():
             return {"timed_out": message}
         case _:
-            told = {"error": type(error).__name__, "message": message or repr(error)}
-            return told | {"traceback": _traceback_of(error)}
+            failure = {"error": type(error).__name__, "message": message or repr(error)}
+            return failure | {"traceback": _traceback_of(error)}
 
 
 def _traceback_of(error: BaseException) -> str:

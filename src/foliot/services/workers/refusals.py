@@ -32,12 +32,12 @@ def status_of(outcome: Outcome) -> str | None:
 
 async def audit_refused(database: Database, refused: Sequence[Report]) -> None:
     """Audit refused results of workers at the database. Hand-backs and repeats of accepted reports are no news."""
-    told = [(each, status) for each in refused if (status := status_of(each.outcome)) is not None]
-    if not told:
+    results = [(each, status) for each in refused if (status := status_of(each.outcome)) is not None]
+    if not results:
         return
     async with database.tx(Role.ENGINE) as tx:
-        workspaces = await run_records.list_workspaces(tx, [each.run_id for each, _ in told])
-        for each, status in told:
+        workspaces = await run_records.list_workspaces(tx, [each.run_id for each, _ in results])
+        for each, status in results:
             worker_id, run_id, fence = each.worker_id, each.run_id, each.fence
             repeated = await leases.reported_before(tx, worker_id, [(run_id, fence, status)])
             if run_id in workspaces and run_id not in repeated:

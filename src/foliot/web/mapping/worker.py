@@ -214,8 +214,8 @@ def _outcome(given: wire.ReportItem) -> Outcome:
             return Succeeded()
         case "failed":
             error = _UNSAID
-            if (told := given.error) is not None:
-                error = RunError(told.code, told.message, told.traceback)
+            if (reported := given.error) is not None:
+                error = RunError(reported.code, reported.message, reported.traceback)
             return Failed(error, given.permanent, given.after)
         case "timed_out":
             return TimedOut()
