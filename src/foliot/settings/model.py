@@ -147,7 +147,7 @@ class Settings(ClientSettings):
     bridge_queues: Annotated[Words | None, PATTERNS] = setting(
         None,
         "Queues of Celery, RQ and BullMQ that jobs may use, as patterns divided by commas: {workspace} is the slug of the workspace, "
-        "* anything but a dot, ** anything. Default: jobs-{workspace}; ** without database_url on loopback.",
+        "* anything but a dot, ** anything. Default: jobs-{workspace} and jobs:{workspace}; ** without database_url on loopback.",
     )
     bridge_tasks: Annotated[Words | None, PATTERNS] = setting(
         None,
@@ -177,6 +177,10 @@ class Settings(ClientSettings):
     )
     notify_slack: Annotated[bool, YES_OR_NO] = setting(False, "The same for slack channels.")
     notify_whatsapp: Annotated[bool, YES_OR_NO] = setting(False, "The same for whatsapp channels.")
+
+    watcher_ping_url: Annotated[str | None, url("http", "https")] = secret(
+        "Address that the watcher posts to every minute while due jobs are fired: a monitor outside alerts when it falls silent."
+    )
 
     # Rates, quotas and retention.
     rate_per_key: Limit = setting(

@@ -106,6 +106,11 @@ def close_incident(incident: Incident, at: datetime, by: str) -> Incident:
     return replace(incident, closed_at=at, closed_by=by, remind_at=None)
 
 
+def announced(incident: Incident, at: datetime) -> Incident:
+    """Count the first reminder from a message that leaves at `at`, unless people have ended the reminders."""
+    return incident if incident.remind_at is None else replace(incident, remind_at=at + REMINDERS[0])
+
+
 def after_reminder(incident: Incident, now: datetime) -> Incident:
     """Count a reminder and plan the next one."""
     place = min(incident.reminders + 1, len(REMINDERS) - 1)
