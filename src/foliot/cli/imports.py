@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 from uuid import UUID
 
 import typer
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from foliot.wire.jobs import JobOut
 
 NOTE = "imported again"
-STATUSES = ("active", "pending", "paused", "disabled", "completed", "failed", "expired", "archived")
 
 
 class ImportSource(StrEnum):
@@ -139,10 +138,11 @@ def _read(
 
 def _write(session: Session, records: ImportedRecords, *, plan: bool, update: bool) -> Iterator[ImportLine]:
     from foliot.importers.records import IMPORTED
+    from foliot.wire.jobs import JobStatus
 
     existing = {
         str(ref.get("id")): job
-        for job in session.client.jobs.each(tag=[IMPORTED], status=list(STATUSES))
+        for job in session.client.jobs.each(tag=[IMPORTED], status=list(get_args(JobStatus)))
         if (ref := job.external_ref or {}).get("source") == records.source
     }
     lines = [

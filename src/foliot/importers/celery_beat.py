@@ -25,7 +25,7 @@ def read_celery_beat(text: str, *, time_zone: str = "UTC") -> ImportedRecords:
         entries = content.get("beat_schedule", content)
         if isinstance(entries, dict):
             named = [(str(name), (str(name), entry)) for name, entry in entries.items()]
-            return collect("celery-beat", named, lambda pair: _entry(*pair, time_zone))
+            return collect("celery-beat", named, lambda pair: _entry(pair[0], pair[1], time_zone))
     raise BadRecordError("The file holds neither beat_schedule nor rows of django-celery-beat.")
 
 
