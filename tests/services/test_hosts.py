@@ -57,6 +57,8 @@ async def test_the_clock_starts_the_run_of_two_in_the_morning_and_its_third_atte
     harness: WorkspaceHarness,
 ) -> None:
     """Story A0, by virtual time: nobody starts the run."""
+    speaker = worker_principal(harness.workspace)
+    await register_host(harness.database, speaker, "h1", "pvp")
     job = await harness.job(
         "restart",
         Cron("0 2 * * *"),
@@ -66,7 +68,7 @@ async def test_the_clock_starts_the_run_of_two_in_the_morning_and_its_third_atte
     )
     two = datetime.combine((harness.clock.now() + 24 * HOUR).date(), time(2), UTC)
     harness.clock.set(two - SECOND)
-    h1 = await register_host(harness.database, worker_principal(harness.workspace), "h1", "pvp")
+    h1 = await register_host(harness.database, speaker, "h1", "pvp")
     assert (await harness.tick(), await h1.claim()) == (0, [])
     harness.clock.set(two)
     assert await harness.tick() == 1

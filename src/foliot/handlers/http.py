@@ -1,7 +1,7 @@
 """`http`: send one request; success is an answer with a 2xx code other than 202, or one of `success`.
 
 `{"url", "method" (POST), "headers", "body" (the run's input), "success" ([200, …]), "success_when", "timeout", "sign"}`. A 202 only
-says that the work is accepted: with `success_when` its Location is asked until the work has ended. Redirects are not
+says that the work is accepted: with `success_when` the handler polls its Location until the work has ended. Redirects are not
 followed: they could lead to an address that nobody approved. The answer is stored up to 64 KiB, as it came.
 """
 
