@@ -14,6 +14,7 @@ from foliot.cli import (
     audit,
     calendars,
     db,
+    defaults,
     events,
     freeze,
     hosts,
@@ -74,6 +75,7 @@ app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.add_typer(rooms.app, name="rooms")
 app.add_typer(limits.app, name="limits")
+app.add_typer(defaults.app, name="defaults")
 app.add_typer(secrets.app, name="secrets")
 app.command("workers")(workers.workers)
 app.add_typer(hosts.app, name="hosts")

@@ -12,7 +12,7 @@ from foliot.services.hints import Hint
 from foliot.services.scheduling.due import until_due, until_next_due
 from foliot.services.scheduling.tick import BATCH, tick
 
-CHECK_EVERY = 5.0  # seconds, should a hint get lost
+CHECK_EVERY = 5.0  # seconds, should a hint get lost; a setting may change it
 LATE = timedelta(milliseconds=2)  # waking early would find nothing
 JUST_DUE = timedelta(seconds=1)
 MOMENT = timedelta(milliseconds=50)
@@ -20,19 +20,27 @@ MOMENT = timedelta(milliseconds=50)
 
 class Scheduler:
     def __init__(
-        self, database: Database, announce: Callable[[Hint], None], chance: Random | None = None
+        self,
+        database: Database,
+        announce: Callable[[Hint], None],
+        chance: Random | None = None,
+        *,
+        check_every: float = CHECK_EVERY,
+        batch: int = BATCH,
     ) -> None:
         self._database = database
         self._announce = announce
         self._chance = chance or SystemRandom()
+        self._check_every = check_every
+        self._batch = batch
 
     async def step(self) -> timedelta:
-        ticked = await tick(self._database, BATCH)
+        ticked = await tick(self._database, self._batch)
         if ticked.recorded:
             self._announce(Hint.READY)
-        if ticked.looked_at == BATCH:
+        if ticked.looked_at == self._batch:
             return AT_ONCE
-        check = about(CHECK_EVERY, self._chance)
+        check = about(self._check_every, self._chance)
         left = await until_due(self._database)
         if left is None:
             return check

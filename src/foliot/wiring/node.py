@@ -32,6 +32,7 @@ from foliot.engine.courier import Courier
 from foliot.services.hints import Hint
 from foliot.services.identity import installation
 from foliot.services.identity.authentication import Authenticator
+from foliot.services.jobs import defaults
 from foliot.services.secrets import master_key
 from foliot.services.workers import workers
 from foliot.settings import ROLES, Settings
@@ -51,13 +52,14 @@ from foliot.wiring.database import (
     restart_postgres,
     write_admin_key,
 )
-from foliot.wiring.engine import Engine
+from foliot.wiring.engine import Engine, Pace
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.policies import (
     allows_loopback,
     auth_failure_rate,
+    defaults_of,
     egress_allow_of,
     egress_policy_of,
     is_loopback,
@@ -128,6 +130,7 @@ class Node:
             janitor_tasks=janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
             courier=Courier(self._db, self._webhooks.send, self._vault),
             is_scheduling="scheduler" in settings.roles,
+            pace=Pace(settings.poll_interval / 1000, settings.poll_batch, settings.sweep_interval / 1000),
             on_hint={
                 Hint.KEYS: self._authenticator.forget,
                 Hint.READY: bell.ring,
@@ -232,7 +235,9 @@ class Node:
             self._db,
             tzdata_version=ZONE_DATA_VERSION,
             keep=lambda key: written.append(write_admin_key(self._settings.data_dir, key)),
+            timezone=self._settings.default_timezone,
         )
+        await defaults.set_of_installation(self._db, defaults_of(self._settings))
         await master_key.begin(self._db, self._vault, makes=self._handle.server is not None)
         lines = [f"  database   PostgreSQL {self._facts.version}, {self._handle.where}"]
         if first is not None:
@@ -268,7 +273,13 @@ class Node:
         log.info("egress.allowed", extra={"networks": egress_allow_of(self._settings)})
         log.info(
             "server.started",
-            extra={"url": url, "pid": os.getpid(), "version": __version__, "roles": self._settings.roles},
+            extra={
+                "url": url,
+                "pid": os.getpid(),
+                "version": __version__,
+                "roles": self._settings.roles,
+                "poll_interval_ms": self._settings.poll_interval,
+            },
         )
 
     def _watch(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi
+from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi
 from foliot.sdk.asynchronous.freezes import AsyncFreezesApi
 from foliot.sdk.asynchronous.hosts import AsyncHostsApi
 from foliot.sdk.asynchronous.http import AsyncTransport, events_of
@@ -57,6 +58,7 @@ class AsyncClient:
         self.calendars = AsyncCalendarsApi(self._http)
         self.freezes = AsyncFreezesApi(self._http)
         self.limits = AsyncLimitsApi(self._http)
+        self.defaults = AsyncDefaultsApi(self._http)
         self.rooms = AsyncRoomsApi(self._http)
         self.keys = AsyncKeysApi(self._http)
         self.members = AsyncMembersApi(self._http)

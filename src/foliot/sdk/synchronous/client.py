@@ -14,6 +14,7 @@ from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import parse_json
 from foliot.sdk.synchronous.calendars import CalendarsApi
+from foliot.sdk.synchronous.defaults import DefaultsApi
 from foliot.sdk.synchronous.freezes import FreezesApi
 from foliot.sdk.synchronous.hosts import HostsApi
 from foliot.sdk.synchronous.http import Transport, events_of
@@ -58,6 +59,7 @@ class Client:
         self.calendars = CalendarsApi(self._http)
         self.freezes = FreezesApi(self._http)
         self.limits = LimitsApi(self._http)
+        self.defaults = DefaultsApi(self._http)
         self.rooms = RoomsApi(self._http)
         self.keys = KeysApi(self._http)
         self.members = MembersApi(self._http)

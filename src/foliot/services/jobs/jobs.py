@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from foliot.domain.access import Scope
+from foliot.domain.defaults import JobDefaults
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.errors import ManagedByCode, ScheduleInvalid, not_found
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
@@ -22,6 +23,7 @@ from foliot.domain.schedule.parse import anchored, check_schedule
 from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.quota_steps import check_job_quota
+from foliot.services.jobs.default_steps import load_defaults
 from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.jobs.lock_steps import check_revision
 from foliot.services.jobs.owner_steps import resolve_owner
@@ -48,6 +50,10 @@ class JobDraft:
         """Return the schema of this type's config, when a worker has described it."""
         found = (await job_types.list_known(self.tx, job_type)).get(job_type)
         return None if found is None else found.config_schema
+
+    async def load_defaults(self) -> JobDefaults:
+        """Return the values for fields that the job leaves out."""
+        return await load_defaults(self.tx)
 
     async def resolve_owner(
         self, scope: Scope, given: str | None, default: PrincipalId | None
