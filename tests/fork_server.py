@@ -30,7 +30,6 @@ import typer.main
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = (
-    "rich.table",
     "foliot.cli.main",
     "foliot.sdk.synchronous.client",
     "foliot.wiring.host",
@@ -212,9 +211,15 @@ def _import_foliot() -> None:
         importlib.import_module(name)
     # Made once for all commands: to make the tree of commands costs more than most of them do.
     typer.main.get_command = functools.cache(typer.main.get_command)
-    typer.main.get_command(importlib.import_module("foliot.cli.main").app)
+    _load_commands(typer.main.get_command(importlib.import_module("foliot.cli.main").app))
     gc.collect()
     gc.freeze()  # what the children share is not touched by their collections
+
+
+def _load_commands(command: Any) -> None:
+    """Import and build each command of a group, which otherwise happens on first use."""
+    for each in getattr(command, "commands", {}).values():
+        _load_commands(each)
 
 
 def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:

@@ -86,7 +86,7 @@ def working(
     """Answers with the runs settled and, beside that, the planned times and entries of each; not where it calls a function."""
     tune_garbage_collector()  # as the worker of `foliot serve` does
     handler = Noop(plan.clock) if call is None else Calls(call)
-    return asyncio.run(_working(signal, url, plan, handler, permits))
+    return asyncio.run(work(signal, url, plan, handler, permits))
 
 
 async def _scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float, Any]:
@@ -101,9 +101,10 @@ async def _scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float,
     return 0, began, time.monotonic(), None
 
 
-async def _working(
-    signal: Signal, url: str, plan: Plan, handler: Noop | Calls, permits: int
+async def work(
+    signal: Signal, url: str, plan: Plan, handler: Any, permits: int
 ) -> tuple[int, float, float, Any]:
+    """Run the worker's loops with one handler until the plan is over."""
     settled, ended = 0, plan.start
     async with Database(url, clock=plan.clock, size=PoolSize(1, 4)) as database:
         link = _Counting(database, "bench", LEASE)

@@ -41,10 +41,15 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 async def run_command(api_server: ApiServer, tmp_path: Path) -> RunCommand:
-    """`await ask("jobs", "list")`: the real command against the served API; without a terminal it prints JSON."""
+    """`await ask("jobs", "list")`: the real command against the served API; prints JSON unless -o says otherwise."""
 
     async def asked(*args: str, **environ: str) -> CommandResult:
-        known = {"FOLIOT_API_URL": api_server.url, "FOLIOT_API_KEY": api_server.key, "TZ": "UTC"}
+        known = {
+            "FOLIOT_API_URL": api_server.url,
+            "FOLIOT_API_KEY": api_server.key,
+            "FOLIOT_OUTPUT": "json",
+            "TZ": "UTC",
+        }
         env = environ_without_foliot() | known | environ
         done = await asyncio.to_thread(run_foliot, *args, cwd=tmp_path, env=env, timeout=PATIENCE)
         return CommandResult(done.returncode, done.stdout, done.stderr)

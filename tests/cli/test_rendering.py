@@ -122,7 +122,11 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_names_are_never_read_as_markup_or_escapes() -> None:
-    shown = render(job_list([job(1, "[red]x[/red] \x1b[2J :smile:")], NOW), 120, colour=True)
+    shown = render(
+        job_list([job(1, "x").model_copy(update={"name": "[red]x[/red] \x1b[2J :smile:"})], NOW),
+        120,
+        colour=True,
+    )
     assert "[red]x[/red] \\x1b[2J :smile:" in shown
     assert "\x1b[2J" not in shown
 

@@ -21,7 +21,11 @@ IN_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spa
 
 def environment(api_server: ApiServer) -> dict[str, str]:
     kept = environ_without_foliot()
-    return kept | {"FOLIOT_API_URL": api_server.url, "FOLIOT_API_KEY": api_server.key}
+    return kept | {
+        "FOLIOT_API_URL": api_server.url,
+        "FOLIOT_API_KEY": api_server.key,
+        "FOLIOT_OUTPUT": "json",
+    }
 
 
 async def piped(api_server: ApiServer, folder: Path, value: str, *args: str) -> CommandResult:

@@ -111,6 +111,7 @@ def holder(role: MemberRole, *scopes: str, system: bool = False) -> KeyHolder:
         (holder(MemberRole.ADMIN, "worker"), "worker"),
         (holder(MemberRole.ADMIN, "system"), "viewer operator editor admin"),
         (holder(MemberRole.ADMIN, "viewer", system=True), "viewer"),
+        (holder(MemberRole.ADMIN, "viewer", "worker", system=True), "viewer"),
         (holder(MemberRole.ADMIN, "system", system=True), "viewer operator editor admin system"),
     ],
 )

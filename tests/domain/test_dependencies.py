@@ -91,6 +91,14 @@ def test_a_join_fires_with_the_upstream_run_that_completes_it() -> None:
     assert fired.consumes == (ConsumedRun(A, run_id(11)), ConsumedRun(B, run_id(22)))
 
 
+def test_a_join_waits_for_the_longest_of_its_delays() -> None:
+    early = replace(trigger(1, delay=10), latest=UpstreamEnd(run_id(11), NOW - HOUR))
+    join = Dependencies((early, trigger(2, ended=22, delay=5)))
+    fired = find_triggered_run(join, UpstreamEnd(run_id(22), NOW))
+    assert fired is not None
+    assert fired.not_before == NOW + 5 * MINUTE
+
+
 def test_after_a_join_fired_every_upstream_must_end_anew() -> None:
     used = Dependencies((trigger(1, ended=11, consumed=11), trigger(2, ended=23, consumed=22)))
     assert find_triggered_run(used, UpstreamEnd(run_id(23), NOW)) is None

@@ -170,6 +170,27 @@ def test_skip_next_touches_only_the_next_time() -> None:
     assert explain(asked("2027-01-07 11:00", skip_next=True)).verdict is Verdict.WILL_RUN
 
 
+def test_skip_next_lasts_through_the_time_it_names() -> None:
+    until = at("2027-01-07 11:00")
+    for day, verdict in ((6, Verdict.WILL_NOT_RUN), (7, Verdict.WILL_NOT_RUN), (8, Verdict.WILL_RUN)):
+        assert explain(asked(f"2027-01-{day:02} 11:00", skip_next=True, skip_until=until)).verdict is verdict
+
+
+def test_max_runs_lets_through_as_many_times_as_are_left() -> None:
+    job = make_job(Cron("0 11 * * *"), max_runs=3)
+    for day, verdict in ((6, Verdict.WILL_RUN), (7, Verdict.WILL_RUN), (8, Verdict.WILL_NOT_RUN)):
+        assert explain(asked(f"2027-01-{day:02} 11:00", job, runs_created=1)).verdict is verdict
+
+
+def test_a_time_at_the_end_of_a_pause_passes_in_it() -> None:
+    until = at("2027-01-07 11:00")
+    for day, verdict in ((6, Verdict.WILL_NOT_RUN), (7, Verdict.WILL_NOT_RUN), (8, Verdict.WILL_RUN)):
+        assert (
+            explain(asked(f"2027-01-{day:02} 11:00", status=JobStatus.PAUSED, paused_until=until)).verdict
+            is verdict
+        )
+
+
 def test_a_planned_time_without_a_record_says_so() -> None:
     assert explain(asked("11:00")).verdict is Verdict.UNRECORDED
     assert "paused" in explain(asked("11:00", status=JobStatus.PAUSED)).sentence

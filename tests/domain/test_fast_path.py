@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.definition import Rules, Spec
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.freeze import Freeze
+from foliot.domain.ids import FreezeId, WorkspaceId
 from foliot.domain.planning.fast_path import find_shared_plan
 from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.run_plan import Plan
-from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Schedule
-from tests.domain.builders import DAY, HOUR, MINUTE, at, every, job_id, make_due_job, make_uuid
+from foliot.domain.schedule import Cron, Gap, Interval, IntervalMode, Manual, Once, Schedule
+from tests.domain.builders import DAY, HOUR, MINUTE, at, describe_plan, every, job_id, make_due_job, make_uuid
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
 
@@ -29,6 +30,7 @@ schedules: st.SearchStrategy[Schedule] = st.one_of(
         Cron,
         st.sampled_from(["* * * * *", "*/10 * * * *", "30 2 * * *", "H 6 * * *", "15 6,18 * * 1-5"]),
         st.sampled_from(["UTC", "America/New_York", "Australia/Lord_Howe"]),
+        gap=st.sampled_from(Gap),
         spread=st.sampled_from([timedelta(0), 4 * MINUTE]),
     ),
 )
@@ -72,6 +74,26 @@ def test_a_time_that_is_due_alone_and_not_late_takes_the_fast_path(schedule: Sch
     assert shared_plan(rules, at("07:30"), at("08:00:30")) is not None
     assert shared_plan(rules, at("07:30"), at("07:59:59")) is None
     assert shared_plan(rules, at("07:30"), at("08:01:01")) is None, "late"
+
+
+def test_a_time_that_the_clocks_skip_takes_no_fast_path() -> None:
+    rules = Rules(Spec(Cron("30 2 * * *", "America/New_York", gap=Gap.SKIP), "http"))
+    cursor, after = START + HOUR, at("2027-03-14 07:30")
+    asked = make_due_job(rules.job(job_id(1), WorkspaceId(make_uuid(9)), 1), START + DAY)
+    skipped = plan(asked, after)
+    assert describe_plan(skipped)[0].endswith("dst_gap")
+    assert shared_plan(rules, START + DAY, after) is None
+    assert shared_plan(rules, cursor, START + 7 * HOUR + 30 * MINUTE) is not None, "the night before"
+
+
+def test_a_freeze_and_a_disabled_type_take_no_fast_path() -> None:
+    rules = Rules(Spec(Cron("0 8 * * *"), "http"))
+    job = rules.job(job_id(1), WorkspaceId(make_uuid(9)), 1)
+    frozen = Freeze(FreezeId(make_uuid(3)), at("06:00"))
+    for about in ({"is_type_off": True}, {"freezes": (frozen,)}):
+        asked = make_due_job(job, at("07:30"), rules=rules, **about)
+        assert find_shared_plan(asked, at("08:00")) is None
+    assert find_shared_plan(make_due_job(job, at("07:30"), rules=rules), at("08:00")) is not None
 
 
 def test_jobs_with_the_same_rules_and_cursor_share_one_plan() -> None:

@@ -482,6 +482,9 @@ def test_a_late_fixed_delay_time_runs_once_or_is_skipped() -> None:
     ]
     lazy = plan(make_due_job(make_job(chained(), misfire=Misfire(SKIP)), at("00:00")), at("08:00"))
     assert (describe_plan(lazy), lazy.timer.due_at) == (["skip 00:10 misfire"], at("08:10"))
+    asked = make_due_job(make_job(chained(), misfire=Misfire(SKIP)), at("00:00"))
+    assert describe_plan(plan(asked, at("00:11"))) == ["run 00:10"], "as old as the grace"
+    assert describe_plan(plan(asked, at("00:11:00.000001"))) == ["skip 00:10 misfire"]
 
 
 def test_resuming_a_fixed_delay_job_counts_from_the_resume() -> None:
@@ -557,7 +560,9 @@ def test_a_run_that_waits_at_its_gate_gives_way_at_the_next_planned_time() -> No
 def test_a_start_deadline_that_has_passed_is_a_skip_and_else_an_expiry() -> None:
     job = make_job(limits=Limits(start_deadline=5 * MINUTE))
     assert plan(make_due_job(job, at("07:55")), at("08:00")).runs[0].expires_at == at("08:05")
-    assert describe_plan(plan(make_due_job(job, at("07:55")), at("08:06"))) == ["skip 08:00 deadline"]
+    assert describe_plan(plan(make_due_job(job, at("07:55")), at("08:04:59.999999"))) == ["run 08:00 late"]
+    for late in ("08:05", "08:06"):
+        assert describe_plan(plan(make_due_job(job, at("07:55")), at(late))) == ["skip 08:00 deadline"]
 
 
 def test_a_job_that_cannot_be_planned_backs_off_and_fails_the_third_time() -> None:

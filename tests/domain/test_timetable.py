@@ -69,6 +69,18 @@ def test_start_and_end_bound_what_is_planned() -> None:
     assert [planned.planned_for.hour for planned in preview(table, START, 10)] == [12, 13, 14]
 
 
+@pytest.mark.parametrize("is_cron", [True, False])
+def test_a_time_is_planned_at_its_bounds_and_not_an_instant_beyond(is_cron: bool) -> None:
+    hour, tick = timedelta(hours=1), timedelta(microseconds=1)
+    noon = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    schedule = Cron("0 * * * *") if is_cron else Interval(hour, anchor=noon - 24 * hour)
+    for by, starts, ends in ((-tick, True, False), (0 * tick, True, True), (tick, False, True)):
+        first = next_time(Timetable(schedule, start_at=noon + by), noon - 5 * hour)
+        assert first is not None
+        assert (first.planned_for == noon) is starts
+        assert (next_time(Timetable(schedule, end_at=noon + by), noon - tick) is not None) is ends
+
+
 def test_an_interval_without_an_anchor_is_refused() -> None:
     with pytest.raises(ScheduleInvalid, match="anchor"):
         next_time(Timetable(Interval(MINUTE)), START)

@@ -25,7 +25,7 @@ from foliot.engine.courier import OF_ONE_RECEIVER
 from foliot.services.identity import installation, workspaces
 from foliot.services.messaging import courier as services
 from foliot.services.messaging import rooms, webhooks
-from foliot.services.messaging.courier import CourierCapacity
+from foliot.services.messaging.courier import CourierCapacity, OutgoingMessage
 from foliot.services.messaging.rooms import RoomChanges
 from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
@@ -170,7 +170,8 @@ async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(off
         await work(office.courier(egress=Egress(resolve=inside)))
         assert receiver.came == []
         error = str(facts(await office.look(room_id))["error"])
-        assert "innocent.test resolves to 127.0.0.1" in error
+        assert "innocent.test resolves to an address that may not be called" in error
+        assert "127.0.0.1" not in error
         assert "FOLIOT_EGRESS_ALLOW" in error
         [delivery] = await webhooks.deliveries(
             office.database, office.caller, room_id, 9, 9, DeliveryState.WAITING
@@ -229,7 +230,11 @@ async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Web
     office.clock.advance(SECOND)
     await theirs.post(await theirs.room("http://example.test/"), "one")
     first = await services.take(office.database, CourierCapacity(3, 10, 4), office.vault)
-    assert sorted(each.message.text for each in first.parcels) == ["many", "many", "one"]
+    assert sorted(each.message.text for each in first.parcels if isinstance(each, OutgoingMessage)) == [
+        "many",
+        "many",
+        "one",
+    ]
     sending = Counter((each.taken.workspace_id, each.taken.receiver) for each in first.parcels)
     rest = await services.take(office.database, CourierCapacity(37, 10, 4, sending), office.vault)
     assert len(rest.parcels) == 8  # of the many, ten are on their way at once

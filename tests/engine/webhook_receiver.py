@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from foliot.channels.parcel_sender import ParcelSender
 from foliot.channels.webhook import WebhookChannel
 from foliot.domain.access import KeyHolder, MemberRole, Principal, PrincipalKind
 from foliot.domain.addresses import networks
@@ -110,7 +111,7 @@ class WebhookHarness:
 
     def courier(self, database: Database | None = None, egress: Egress | None = None) -> Courier:
         channel = WebhookChannel(egress or Egress(LOOPBACK), self.clock)
-        made = Courier(database or self.database, channel.send, self.vault)
+        made = Courier(database or self.database, ParcelSender(channel, {}).send, self.vault)
         self.couriers.append(made)
         return made
 

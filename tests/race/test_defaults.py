@@ -14,8 +14,9 @@ from foliot.services.jobs import defaults, jobs
 from foliot.services.jobs.defaults import DefaultChanges
 from foliot.services.jobs.jobs import JobDraft
 from foliot.storage.tx import Database
+from foliot.testing.fixtures import ANA
 from tests.race.race_nodes import RaceNodes
-from tests.services.service_driver import ANA, ServiceDriver, definition
+from tests.services.service_driver import ServiceDriver, definition
 
 MINUTE = timedelta(minutes=1)
 

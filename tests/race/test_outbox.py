@@ -12,8 +12,8 @@ from foliot.domain.ids import RoomId
 from foliot.domain.rooms import Hook
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import courier, room_steps, rooms
+from foliot.services.messaging.courier import CourierBatch, OutgoingMessage
 from foliot.services.messaging.courier import CourierCapacity as Free
-from foliot.services.messaging.courier import OutgoingMessage
 from foliot.services.messaging.rooms import NewRoom, RoomChanges
 from foliot.storage.tx import Database
 from tests.engine.webhook_receiver import admitted
@@ -33,7 +33,11 @@ async def a_room(database: Database, driver: ServiceDriver) -> tuple[Caller, Roo
 
 
 async def taken(database: Database) -> list[OutgoingMessage]:
-    return list((await courier.take(database, Free(40, 10, 4), None)).parcels)
+    return messages_of(await courier.take(database, Free(40, 10, 4), None))
+
+
+def messages_of(batch: CourierBatch) -> list[OutgoingMessage]:
+    return [each for each in batch.parcels if isinstance(each, OutgoingMessage)]
 
 
 async def test_a_message_written_while_the_one_before_it_ends_is_next(
@@ -74,7 +78,7 @@ async def test_of_two_who_take_at_once_each_gets_what_the_other_does_not(
         await rooms.post(nodes.left, caller, room.id, str(number))
     async with nodes.paused_at_table(courier.take(nodes.left, Free(2, 2, 4), None), at="outbox") as first:
         second = await nodes.start_blocked(courier.take(nodes.right, Free(40, 10, 4), None))
-    both = [[each.message.text for each in (await side).parcels] for side in (first, second)]
+    both = [[each.message.text for each in messages_of(await side)] for side in (first, second)]
     assert sorted(both[0] + both[1]) == ["0", "1", "2", "3"]
 
 

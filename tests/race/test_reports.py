@@ -12,7 +12,9 @@ import pytest
 from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.ids import JobId
-from foliot.domain.outcomes import Succeeded
+from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.policy import Backoff, Retry
+from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode, Manual
 from foliot.services.jobs import jobs
 from foliot.services.jobs.job_edits import edit
@@ -248,3 +250,18 @@ async def test_a_report_that_ends_runs_of_dependents_has_no_cap_in_hand_meanwhil
     assert sorted(str(where) for _, where, _ in driver.runs()) == ["running", "succeeded", "waiting"]
     assert driver.sql("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases") == [(True,)]
     assert driver.sql("SELECT in_use FROM foliot.limits") == [(1,)]
+
+
+async def test_a_failure_that_waited_for_a_cancel_request_is_a_cancelled_run_and_not_a_retry(
+    nodes: RaceNodes, driver: ServiceDriver
+) -> None:
+    """A freeze that stops runs marks their leases without the timers of their jobs."""
+    retry = Retry(3, Backoff.FIXED, base=MINUTE, past_next=True)
+    _, run = await running(driver, retry=retry)
+    await nodes.lock_holder.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
+    broken = Failed(RunError("boom", "It broke."))
+    done = Report(run.run_id, run.job_id, run.fence, driver.worker, broken)
+    told = await nodes.start_blocked(report(nodes.left, [done]))
+    await nodes.lock_holder.commit()
+    assert await told == {run.run_id}
+    assert driver.runs() == [("schedule", "cancelled", None)]

@@ -9,16 +9,19 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.ids import JobId
+from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron, Interval, Once, Schedule
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.tick import _tick, tick
 from foliot.storage.timers import fires
-from foliot.storage.timers.fires import AlreadyRecordedError
+from foliot.storage.timers.fires import AlreadyRecordedError, PlannedTimer
 from foliot.storage.tx import Role
 from tests.services.service_driver import MINUTE, ServiceDriver
 
 pytestmark = pytest.mark.anyio
+TICK = timedelta(microseconds=1)
 OWN = "'{job_id,id,run_id,live_run_id,position}'::text[]"
 
 
@@ -88,3 +91,103 @@ async def test_a_fast_fire_of_a_recorded_time_records_nothing(driver: ServiceDri
     assert (await tick(driver.database)).recorded == 0
     assert driver.sql("SELECT count(*) FROM foliot.runs") == [(1,)]
     assert driver.timer("live", "cursor_at") == (0, before[1])
+
+
+@pytest.mark.parametrize("schedule", [Interval(MINUTE), Cron("* * * * *")])
+@pytest.mark.parametrize(("by", "runs"), [(-TICK, 1), (0 * TICK, 2), (TICK, 2)])
+async def test_no_run_is_planned_past_the_end(
+    driver: ServiceDriver, schedule: Schedule, by: timedelta, runs: int
+) -> None:
+    """A neighbour without an end is planned first: its plan must not be taken for that of the other."""
+    start = driver.clock.now()
+    for end_at in (None, start + 2 * MINUTE + by):
+        await driver.job(schedule, rule="concurrent", end_at=end_at)
+    for _ in range(4):
+        await driver.tick(MINUTE)
+    counts = driver.sql("SELECT count(*) FROM foliot.runs GROUP BY job_id ORDER BY 1")
+    assert counts == [(runs,), (4,)]
+
+
+@pytest.mark.parametrize("schedule", [Interval(MINUTE), Cron("* * * * *")])
+@pytest.mark.parametrize(("by", "runs"), [(-TICK, 3), (0 * TICK, 3), (TICK, 2)])
+async def test_no_run_is_planned_before_the_start(
+    driver: ServiceDriver, schedule: Schedule, by: timedelta, runs: int
+) -> None:
+    start = driver.clock.now()
+    for start_at in (None, start + 2 * MINUTE + by):
+        await driver.job(schedule, rule="concurrent", start_at=start_at)
+    for _ in range(4):
+        await driver.tick(MINUTE)
+    counts = driver.sql("SELECT count(*) FROM foliot.runs GROUP BY job_id ORDER BY 1")
+    assert counts == [(runs,), (4,)]
+
+
+async def test_a_fire_of_a_timer_that_has_moved_writes_nothing(driver: ServiceDriver) -> None:
+    """Both statements compare the version: the caller sees that a timer is missing, and rolls back."""
+    for max_runs in (None, 9):
+        await driver.job(Interval(MINUTE), max_runs=max_runs)
+    driver.clock.advance(MINUTE)
+    async with driver.database.tx(Role.ENGINE) as tx:
+        taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+    driver.owner.execute("UPDATE foliot.timers SET version = version + 1")
+    fast, [other] = split_due(taken, driver.clock.now())
+    assert len(fast) == 1
+
+    async def fire_fast() -> None:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            await fires.fire_fast(tx, fast)
+
+    async def fire_other() -> None:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            row = other.read()
+            context = await load_job_context(tx, [row], gates=True)
+            await fires.fire(tx, [PlannedTimer(row, plan(context.due(row), tx.now))])
+
+    with pytest.raises(AlreadyRecordedError):
+        await fire_fast()
+    with pytest.raises(AssertionError, match="moved a locked timer"):
+        await fire_other()
+    assert driver.sql("SELECT count(*) FROM foliot.runs") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "live = 1",
+        "waiting = 1",
+        "live_until = due_at",
+        "skip_next = 'not now'",
+        "has_gate = true",
+        "status = 'pending'",
+        "status = 'paused'",
+    ],
+)
+async def test_a_timer_with_anything_to_decide_is_not_on_the_fast_path(
+    driver: ServiceDriver, change: str
+) -> None:
+    await driver.job(Interval(MINUTE))
+    driver.clock.advance(MINUTE)
+
+    async def is_fast_path() -> bool:
+        async with driver.database.tx(Role.ENGINE) as tx:
+            [timer] = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+            return timer.is_fast_path
+
+    assert await is_fast_path()
+    driver.owner.execute(f"UPDATE foliot.timers SET {change}".encode())
+    assert not await is_fast_path()
+
+
+async def test_a_fire_forgives_the_errors_of_planning(driver: ServiceDriver) -> None:
+    for max_runs in (None, 9):  # on the fast path and off it
+        await driver.job(Interval(MINUTE), max_runs=max_runs)
+    driver.owner.execute("UPDATE foliot.timers SET errors = 2")
+    assert await driver.tick(MINUTE) == 2
+    assert driver.sql("SELECT errors FROM foliot.timers") == [(0,)] * 2
+
+
+async def test_of_more_due_timers_than_a_batch_holds_the_oldest_go_first(driver: ServiceDriver) -> None:
+    ids = {minutes: await driver.job(Interval(minutes * MINUTE)) for minutes in (3, 1, 2)}
+    driver.clock.advance(3 * MINUTE)
+    assert (await tick(driver.database, 1)).looked_at == 1
+    assert driver.sql("SELECT DISTINCT job_id FROM foliot.runs") == [(ids[1],)]

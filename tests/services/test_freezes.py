@@ -11,14 +11,16 @@ from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
-from foliot.domain.ids import FreezeId
+from foliot.domain.ids import FreezeId, WorkspaceId
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.schedule import Interval, IntervalMode
 from foliot.services.runs.backfill import backfill
+from foliot.services.runs.run_control import run_now
 from foliot.services.scheduling.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
 from foliot.services.workers.limits import set_limit
 from foliot.testing.fixtures import ADA, TEST
+from tests.services.remote_hosts import H1, register_host, worker_principal
 from tests.services.workspace_harness import BROKE, MANUAL, WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
@@ -362,3 +364,41 @@ async def test_jobs_that_a_freeze_does_not_cover_go_on_once_it_has_begun(harness
     await hold(harness.database)
     assert other in await harness.run_once()
     assert [waits for _, waits in harness.waits()] == ["freeze"]
+
+
+async def test_a_freeze_that_stops_runs_leaves_those_of_other_workspaces_alone(
+    harness: WorkspaceHarness,
+) -> None:
+    other_id = WorkspaceId(uuid4())
+    harness.owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'other', 'Other', now())",
+        [other_id],
+    )
+    other = WorkspaceHarness(harness.database, harness.clock, other_id, harness.owner)
+    for each in (harness, other):
+        await each.run_manually(await each.job("busy", MANUAL))
+    assert len(await harness.claim()) == 2
+    harness.clock.advance(MINUTE)
+    await freeze(harness, NewFreeze("release", everything=True, running=RunningPolicy.STOP))
+    await hold(harness.database)
+    stopped = harness.owner.execute(
+        "SELECT workspace_id FROM foliot.leases WHERE cancel_requested_at IS NOT NULL"
+    ).fetchall()
+    assert stopped == [(harness.workspace,)]
+
+
+async def test_no_worker_of_one_workspace_starts_anything_between_the_start_of_a_freeze_and_the_sweeper(
+    harness: WorkspaceHarness,
+) -> None:
+    h1 = await register_host(harness.database, worker_principal(harness.workspace), "h1", lease=HOUR)
+    job = await harness.job("restart", MANUAL, target=H1)
+    await run_now(harness.database, Scope(harness.workspace, TEST), job)
+    start_at = harness.clock.now() + MINUTE
+    await freeze(harness, NewFreeze("release", everything=True, start_at=start_at, end_at=start_at + MINUTE))
+    for at in (start_at, start_at + timedelta(seconds=1)):
+        harness.clock.set(at)
+        assert await h1.claim() == []
+    await hold(harness.database)
+    harness.clock.set(start_at + MINUTE)
+    await thaw(harness.database)
+    assert len(await h1.claim()) == 1

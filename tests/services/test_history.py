@@ -12,7 +12,7 @@ from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.filters import read_query
 from foliot.domain.filters.fields import RUNS
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
@@ -149,6 +149,26 @@ async def test_pages_follow_each_other_without_loss_or_repetition(
     assert [run.id for run in (*recent.items, *rest.items)] == everything
 
 
+async def test_pages_lose_none_of_several_runs_of_one_planned_time(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await create_job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
+    await advance_and_tick(database, clock, HOUR)
+    await report_runs(database, await claim_runs(database))
+    (first,) = (await history.of_job(database, Scope(workspace), job_id)).items
+    repeats = [await run_control.retry_run(database, Scope(workspace, TEST), first.id) for _ in range(4)]
+    await advance_and_tick(database, clock, HOUR)
+    seen: list[RunId] = []
+    cursor, planned = None, set()
+    while not seen or cursor is not None:
+        page = await history.of_job(database, Scope(workspace), job_id, cursor=cursor, limit=2)
+        seen += [run.id for run in page.items]
+        planned |= {run.planned_for for run in page.items}
+        cursor = page.next_cursor
+    assert len(planned) == 2
+    assert (len(seen), set(seen) >= {first.id, *repeats}) == (6, True)
+
+
 async def test_a_history_is_filtered_by_status_trigger_and_time(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
@@ -161,6 +181,8 @@ async def test_a_history_is_filtered_by_status_trigger_and_time(
         (found("trigger:manual"), []),
         (found("since:2027-01-15T14:00:00Z"), [NOON + 2 * HOUR]),
         (found("before:2027-01-15T14:00:00Z"), [NOON + HOUR]),
+        (found("before:2027-01-15T14:00:01Z"), [NOON + 2 * HOUR, NOON + HOUR]),
+        (found("since:2027-01-15T13:00:01Z"), [NOON + 2 * HOUR]),
     ):
         page = await history.of_job(database, Scope(workspace), job_id, wanted)
         assert [run.planned_for for run in page.items] == expected
@@ -207,6 +229,21 @@ async def test_another_workspaces_runs_do_not_exist(
         with pytest.raises(NotFound):
             await ask
     assert (await history.of_workspace(database, Scope(outsider))).items == ()
+
+
+async def test_an_agent_sees_the_runs_of_its_own_jobs(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    mine, theirs = [await create_job(database, workspace, HOURLY) for _ in range(2)]
+    agent, other = PrincipalId(uuid4()), PrincipalId(uuid4())
+    for job_id, holder in ((mine, agent), (theirs, other)):
+        owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [holder, job_id])
+    await advance_and_tick(database, clock, HOUR)
+    for wanted in (RunFilter(), found("status:ready")):
+        page = await history.of_workspace(database, Scope(workspace, visible_owner=agent), wanted)
+        assert [run.job_id for run in page.items] == [mine]
+    with pytest.raises(NotFound):
+        await history.of_job(database, Scope(workspace, visible_owner=agent), theirs)
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "é", "AAAA", "f" * 32, "A" * 4000, "\x00"])

@@ -12,12 +12,14 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict, Invalid, WorkerGone
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId, RunId
+from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.run import RunError, Target, TargetKind
 from foliot.domain.schedule import Interval, Manual
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
+from foliot.services.runs.logs import LogChunk
 from foliot.services.settlement.expiry import expire_runs
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import hosts, remote, remote_register
@@ -384,3 +386,80 @@ async def test_a_host_with_jobs_bound_to_it_is_deleted_only_by_force_and_never_w
     await harness.tick()
     [(run_id,)] = harness.owner.execute("SELECT run_id FROM foliot.ready").fetchall()
     assert await why(harness, run_id) == 'Run 1 waits for server "pvp", and there is none of that name.'
+
+
+async def test_a_host_stays_online_while_one_of_its_two_processes_is_alive(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    async def status() -> HostStatus:
+        return (await hosts.get(harness.database, Scope(harness.workspace), h1.id)).status
+
+    other = await register_host(harness.database, h1.speaker, "h1")
+    await h1.leave()
+    assert await status() is HostStatus.ONLINE
+    harness.clock.advance(20 * SECOND)
+    assert await other.beat()
+    harness.clock.advance(20 * SECOND)
+    assert await status() is HostStatus.ONLINE
+    await other.leave()
+    assert await status() is HostStatus.OFFLINE
+
+
+async def test_a_heartbeat_with_a_shorter_lease_takes_no_time_from_its_host(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    """Two processes of one host may have leases of different length."""
+    long = await register_host(harness.database, h1.speaker, "h1", lease=HOUR)
+    assert long.id == h1.id
+    assert await h1.beat()
+    harness.clock.advance(MINUTE)
+    assert (await hosts.get(harness.database, Scope(harness.workspace), h1.id)).status is HostStatus.ONLINE
+
+
+async def test_a_lease_as_old_as_the_wait_for_its_answer_is_not_given_back_yet(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
+    [lost] = await h1.claim()
+    harness.clock.advance(remote.UNHEARD)
+    assert await h1.beat()
+    assert await h1.claim() == []
+    harness.clock.advance(timedelta(microseconds=1))
+    assert await h1.beat()
+    [again] = await h1.claim()
+    assert again.claimed.run_id == lost.claimed.run_id
+
+
+async def test_a_host_past_its_lease_claims_reports_and_writes_nothing(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
+    [work] = await h1.claim()
+    await run_manually(harness, await harness.job("look", Manual(), target=H1, read_only=True))
+    harness.clock.advance(30 * SECOND)
+    assert len(await h1.claim()) == 1, "in the last instant of its lease it is alive"
+    harness.clock.advance(timedelta(microseconds=1))
+    with pytest.raises(WorkerGone):
+        await h1.claim()
+    assert not await h1.report(work)
+    assert not await h1.beat(work)
+    line = LogLine(harness.clock.now(), LogStream.STDOUT, "late")
+    chunk = LogChunk(work.claimed.run_id, 1, work.claimed.fence, 1, [line])
+    assert await remote.write(harness.database, h1.speaker, h1.worker, [chunk]) == 0
+
+
+async def test_a_host_writes_log_lines_of_its_own_runs_alone(
+    harness: WorkspaceHarness, h1: RemoteHost
+) -> None:
+    h2 = await register_host(harness.database, h1.speaker, "h2")
+    await run_manually(harness, await harness.job("restart", Manual(), target=PVP))
+    [work] = await h1.claim()
+
+    async def written(host: RemoteHost, fence: int) -> int:
+        line = LogLine(harness.clock.now(), LogStream.STDOUT, "a line")
+        chunk = LogChunk(work.claimed.run_id, 1, fence, 1, [line])
+        return await remote.write(harness.database, host.speaker, host.worker, [chunk])
+
+    assert await written(h2, work.claimed.fence) == 0
+    assert await written(h1, work.claimed.fence - 1) == 0
+    assert await written(h1, work.claimed.fence) == 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
 from foliot.services.workers.limits import list_limits, recount, set_limit
 from foliot.testing.fixtures import TEST
@@ -154,3 +156,42 @@ async def test_the_more_urgent_goes_first_behind_a_cap_too(harness: WorkspaceHar
     assert running.job_id == urgent
     await harness.report(running)
     assert [each.job_id for each in await harness.claim()] == [second]
+
+
+async def test_a_run_that_waited_for_a_permit_keeps_its_start_deadline(harness: WorkspaceHarness) -> None:
+    await set_limit(harness.database, Scope(harness.workspace, TEST), "", 1)
+    for n in range(2):
+        await harness.job(f"prompt {n}", Interval(HOUR), limits=Limits(start_deadline=HOUR / 2))
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    [first] = await harness.claim()
+    expires = "SELECT expires_at FROM foliot.{}"
+    [waits_until] = harness.owner.execute(expires.format("waiting").encode()).fetchall()
+    await harness.report(first)
+    assert harness.owner.execute(expires.format("ready").encode()).fetchall() == [waits_until]
+    assert waits_until == (harness.clock.now() + HOUR / 2,)
+    harness.clock.advance(HOUR / 2)
+    assert await harness.claim() == []
+
+
+async def test_caps_of_two_workspaces_count_each_its_own_runs(harness: WorkspaceHarness) -> None:
+    other_id = WorkspaceId(uuid4())
+    harness.owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'other', 'Other', now())",
+        [other_id],
+    )
+    other = WorkspaceHarness(harness.database, harness.clock, other_id, harness.owner)
+    for each in (harness, other):
+        await set_limit(each.database, Scope(each.workspace, TEST), "", 3)
+        await set_limit(each.database, Scope(each.workspace, TEST), "db", 2)
+    await some_jobs(harness, 1, "db")
+    harness.clock.advance(-HOUR)
+    await some_jobs(other, 2, "db")
+    assert len(await harness.claim()) == 3
+    assert await recount(harness.database) == 0
+    assert await in_use(harness) == {"": (1, 3), "db": (1, 2)}
+    assert await in_use(other) == {"": (2, 3), "db": (2, 2)}
+    harness.owner.execute("UPDATE foliot.limits SET in_use = 3")
+    assert await recount(harness.database) == 4
+    assert await in_use(harness) == {"": (1, 3), "db": (1, 2)}
+    assert await in_use(other) == {"": (2, 3), "db": (2, 2)}

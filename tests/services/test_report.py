@@ -8,12 +8,14 @@ import pytest
 
 from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge, EdgeCondition
-from foliot.domain.outcomes import Failed, HandedBack, Succeeded
+from foliot.domain.outcomes import Failed, HandedBack, Outcome, Succeeded
+from foliot.domain.policy import Breaker, BreakerAction
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import run_control
 from foliot.services.settlement.report import Report, report
+from foliot.services.workers.limits import set_limit
 from foliot.testing.fixtures import ANA
 from tests.services.service_driver import MINUTE, ServiceDriver, definition
 
@@ -98,3 +100,29 @@ async def test_what_a_job_without_a_timer_hands_back_is_not_tried_again(driver: 
     assert await driver.finish(run, HandedBack())
     assert driver.sql("SELECT status FROM foliot.runs") == [("cancelled",)]
     assert driver.sql("SELECT count(*) FROM foliot.ready") == [(0,)]
+
+
+@pytest.mark.parametrize(("order", "streak"), [("fs", 0), ("sf", 1), ("ffs", 0), ("fsf", 1), ("ff", 2)])
+async def test_a_batch_leaves_the_streak_that_its_ends_leave_in_their_order(
+    driver: ServiceDriver, order: str, streak: int
+) -> None:
+    await driver.job(Interval(MINUTE), rule="concurrent", breaker=Breaker(action=BreakerAction.NONE))
+    for _ in order:
+        await driver.tick(MINUTE)
+    outcomes: dict[str, Outcome] = {"s": Succeeded(), "f": Failed(RunError("boom", "It broke."))}
+    told = [
+        Report(run.run_id, run.job_id, run.fence, driver.worker, outcomes[kind])
+        for run, kind in zip(await driver.claim(), order, strict=True)
+    ]
+    assert len(await report(driver.database, told)) == len(order)
+    assert driver.timer("failures_in_a_row", "failure_count") == (streak, order.count("f"))
+
+
+async def test_a_run_whose_job_is_gone_gives_its_permit_back(driver: ServiceDriver) -> None:
+    await set_limit(driver.database, Scope(driver.workspace, ANA), "", 1)
+    await driver.job(Interval(MINUTE))
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    driver.owner.execute("DELETE FROM foliot.timers")
+    assert await driver.finish(run)
+    assert driver.sql("SELECT in_use FROM foliot.limits") == [(0,)]

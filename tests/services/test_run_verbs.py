@@ -15,7 +15,7 @@ from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.outcomes import Cancelled, Failed, Succeeded
 from foliot.domain.policy import Backoff, Retry
-from foliot.domain.run import RunError
+from foliot.domain.run import RunError, effective_input
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Otherwise, Window
 from foliot.services.jobs import job_status
 from foliot.services.runs import backfill as backfilling
@@ -201,6 +201,23 @@ async def test_a_finished_run_is_done_again_for_its_own_planned_time(
         ("retry", run_id, driver.clock.now() - 10 * MINUTE)
     ]
     driver.balance()
+
+
+async def test_a_retry_keeps_the_input_of_its_run_under_the_new_one(driver: ServiceDriver) -> None:
+    job_id = await driver.job(Manual(), payload={"region": "eu", "size": 1})
+    first = await run_now(driver, job_id, input={"size": 2, "day": "monday"})
+    await driver.work()
+    again = await retry(driver, first)
+    await driver.work()
+    changed = await retry(driver, again, input={"day": "tuesday"})
+    [(kept,), (overlaid,)] = [
+        driver.sql("SELECT input FROM foliot.runs WHERE id = %s", run)[0] for run in (again, changed)
+    ]
+    payload = {"region": "eu", "size": 1}
+    assert effective_input(payload, kept) == {"region": "eu", "size": 2, "day": "monday"}
+    assert effective_input(payload, overlaid) == {"region": "eu", "size": 2, "day": "tuesday"}
+    with pytest.raises(Conflict, match="not ended"):
+        await retry(driver, changed, input={"day": "friday"})
 
 
 async def test_an_open_run_is_not_repeated(driver: ServiceDriver) -> None:

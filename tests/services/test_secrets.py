@@ -20,7 +20,7 @@ from foliot.services.identity import workspaces
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.secrets import secrets
 from foliot.services.secrets.vault import Vault
-from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, Work, claim_work
 from foliot.storage.identity import members
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
@@ -51,7 +51,9 @@ async def kept(
 
 
 async def claimed(database: Database, vault: Vault | None, types: tuple[str, ...] = ("http",)) -> list[Work]:
-    return (await claim_work(database, Claimer(WORKER, "default", types, 100, Turns()), vault)).work
+    return (
+        await claim_work(database, Claimer(WORKER, "default", types, ClaimSize(100), Turns()), vault)
+    ).work
 
 
 async def test_a_secret_is_shown_without_its_value_and_kept_without_it(

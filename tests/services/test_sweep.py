@@ -19,7 +19,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import CANCEL_GRACE, DEADLINE_SLACK, SweepResult, sweep
 from foliot.services.workers import workers
-from foliot.services.workers.claim import Claimer, Turns, claim, claim_work
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, claim, claim_work
 from foliot.services.workers.overview import unserved
 from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
@@ -179,7 +179,7 @@ async def test_a_worker_of_all_queues_serves_each_in_its_turn(
     await tick(database)
     every = await workers.register(database, "all", ["*"], ["python"], 10)
     assert await unserved(database, workspace, timedelta(0)) == []
-    claimer, found = Claimer(every, "*", ["python"], 1, Turns()), []
+    claimer, found = Claimer(every, "*", ["python"], ClaimSize(1), Turns()), []
     while claimed := (await claim_work(database, claimer)).work:
         found += claimed
     specs = [(await jobs.get(database, workspace, each.claimed.job_id)).definition.spec for each in found]
@@ -190,7 +190,7 @@ async def test_a_queue_that_is_new_is_found_when_those_that_are_known_are_empty(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     every = await workers.register(database, "all", ["*"], ["python"], 10, lease=9 * DAY)
-    claimer = Claimer(every, "*", ["python"], 1, Turns())
+    claimer = Claimer(every, "*", ["python"], ClaimSize(1), Turns())
     for queue in ("mail", "video"):
         spec = Spec(Interval(DAY), "python", queue=queue)
         await jobs.create(database, Scope(workspace, TEST), Definition("daily", spec))

@@ -55,7 +55,7 @@ def until(holds: Callable[[], Any]) -> Any:
 
 
 def test_a_new_user_gets_along_by_the_command_line_alone(folder: Path, url: str) -> None:
-    env = environ_without_foliot() | {"FOLIOT_API_URL": url}
+    env = environ_without_foliot() | {"FOLIOT_API_URL": url, "FOLIOT_OUTPUT": "json"}
 
     def foliot(*words: str) -> Any:
         done = run_foliot(*words, cwd=folder, env=env)

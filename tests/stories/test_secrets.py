@@ -82,7 +82,11 @@ class Office:
         return answer
 
     def cli(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        env = environ_without_foliot() | {"FOLIOT_API_URL": self.url, "FOLIOT_API_KEY": self.key}
+        env = environ_without_foliot() | {
+            "FOLIOT_API_URL": self.url,
+            "FOLIOT_API_KEY": self.key,
+            "FOLIOT_OUTPUT": "json",
+        }
         return run_foliot(*args, cwd=self.folder, env=env, stdin=stdin or "")
 
     def job(self, name: str, peer: Peer, path: str = "/works") -> str:

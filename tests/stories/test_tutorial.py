@@ -49,5 +49,5 @@ def test_every_command_of_the_tutorial_works_in_its_order(start_server: Any, tmp
         )
         assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
         said.append(done.stdout)
-    assert any('"status": "succeeded"' in each for each in said)
+    assert any("succeeded" in each for each in said)
     assert said[-1].splitlines()[-1].endswith("succeeded")

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from html import unescape
 from importlib.resources import files
+from pathlib import Path
 from uuid import uuid4
 
 import httpx2 as httpx
@@ -90,11 +91,21 @@ async def test_the_key_of_a_worker_opens_no_session(api: ApiHarness) -> None:
     assert COOKIE not in answer.cookies
 
 
-def test_a_link_signs_in_once() -> None:
-    links = SignInLinks()
+def test_a_link_signs_in_once_in_whichever_process_it_is_opened(tmp_path: Path) -> None:
+    made, other = SignInLinks(tmp_path), SignInLinks(tmp_path)
+    token = made.make("fol_key")
+    assert token is not None
+    assert other.redeem("something else") is None
+    assert other.redeem(token) == "fol_key"
+    assert made.redeem(token) is None
+
+
+def test_a_link_ends_after_ten_minutes(tmp_path: Path) -> None:
+    clock = ManualClock()
+    links = SignInLinks(tmp_path, clock)
     token = links.make("fol_key")
-    assert links.redeem("something else") is None
-    assert links.redeem(token) == "fol_key"
+    assert token is not None
+    clock.advance(timedelta(minutes=10))
     assert links.redeem(token) is None
 
 

@@ -11,7 +11,7 @@ import pytest
 from fastapi import Response
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict
+from foliot.domain.errors import Conflict, KeyReused
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.identity import idempotency
 from foliot.services.identity.idempotency import IdempotentRequest
@@ -78,6 +78,17 @@ async def test_keys_of_others_are_others(api: ApiHarness, owner: Any) -> None:
         answer = await api.request("POST", "/jobs", who=who, role=role, json=job(), headers=KEY)
         assert (answer.status_code, answer.headers.get("idempotent-replayed")) == (201, None)
     assert owner.execute(COUNT).fetchone() == (3,)
+
+
+async def test_two_members_with_one_key_each_get_their_own_answer(api: ApiHarness) -> None:
+    first = {}
+    for role in ("editor", "admin"):
+        answer = await api.request("POST", "/jobs", role=role, json=job(name=role), headers=KEY)
+        assert answer.status_code == 201
+        first[role] = answer.json()
+    for role in ("editor", "admin"):
+        again = await api.request("POST", "/jobs", role=role, json=job(name=role), headers=KEY)
+        assert (again.headers["idempotent-replayed"], again.json()) == ("true", first[role])
 
 
 async def test_after_a_day_a_key_is_new_again(api: ApiHarness, owner: Any, clock: ManualClock) -> None:
@@ -167,6 +178,21 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
         await job_status.pause(api.database, Scope(api.ids["acme"], late), _id(made))
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
     await job_status.pause(api.database, Scope(api.ids["acme"], now), _id(made))
+
+
+async def test_an_abandoned_key_is_taken_over_by_the_same_request_alone(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    principal, workspace = PrincipalId(uuid4()), api.ids["acme"]
+    asked = IdempotentRequest(principal, "order-7", b"same")
+    await idempotency.begin(api.database, workspace, asked)
+    clock.advance(timedelta(minutes=1))
+    with pytest.raises(KeyReused):
+        await idempotency.begin(api.database, workspace, IdempotentRequest(principal, "order-7", b"other"))
+    assert isinstance(await idempotency.begin(api.database, workspace, asked), UUID)
+    clock.advance(timedelta(seconds=59))
+    with pytest.raises(Conflict, match="under way"):
+        await idempotency.begin(api.database, workspace, asked)
 
 
 async def test_what_must_not_be_stored_is_not_kept(api: ApiHarness, owner: Any) -> None:

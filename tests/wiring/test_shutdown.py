@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.wiring.node import HttpServer
+from foliot.wiring.api_main import HttpServer
 
 pytestmark = pytest.mark.anyio
 

@@ -184,3 +184,35 @@ def prints_for_ever() -> None:
 def prints_and_dies() -> None:
     print("last words")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leaves_a_thread(given: dict[str, str], ctx: Context) -> int:
+    """Returns, while a thread goes on to log and print until a file is there."""
+
+    def go_on() -> None:
+        while not Path(given["until"]).exists():
+            ctx.log("late secret of", ctx.workspace_id)
+            print("late print of", ctx.workspace_id, flush=True)
+            pause(0.001)
+
+    threading.Thread(target=go_on, daemon=True).start()
+    return os.getpid()
+
+
+def leaves_a_process(ctx: Context) -> int:
+    subprocess.Popen(["sh", "-c", "while :; do echo late; sleep 0.01; done"])
+    return os.getpid()
+
+
+def leaves_an_orphan(ctx: Context) -> int:
+    subprocess.run(["sh", "-c", "(while :; do echo late; sleep 0.01; done) &"], check=True)
+    return os.getpid()
+
+
+def last_words(given: dict[str, str], ctx: Context) -> None:
+    try:
+        _write(given["began"])
+        signal.pause()
+    finally:
+        ctx.log("cleaned up")
+        print("and printed")

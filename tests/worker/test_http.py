@@ -58,7 +58,11 @@ def handler() -> HttpHandler:
 
 
 async def run(config: dict[str, Any], **given: Any) -> HandlerResult:
-    return await handler().run(Assignment(CTX, config, given))
+    http = handler()
+    try:
+        return await http.run(Assignment(CTX, config, given))
+    finally:
+        await http.close()
 
 
 def said(status: int, body: bytes = b"", *headers: str) -> bytes:

@@ -18,7 +18,7 @@ from foliot.sdk import AsyncClient
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.settlement.report import Report
-from foliot.services.workers.claim import Work
+from foliot.services.workers.claim import ClaimSize, Work
 from foliot.wire.worker import HostIn
 from foliot.worker import http_link
 from foliot.worker.http_link import HttpLink, WorkerIntroduction
@@ -61,7 +61,7 @@ async def works(
             }
         )
         await admin.jobs.run(job.id)
-    return worker, await link.claim(worker, ["http"], 8)
+    return worker, await link.claim(worker, ["http"], ClaimSize(8))
 
 
 def report(work: Work, worker: WorkerId, outcome: Any, output: Any = None) -> Report:
@@ -134,7 +134,7 @@ async def test_a_worker_that_left_must_come_again_and_what_it_had_is_ready(
     assert (await admin.runs.get(work.claimed.run_id)).status == "ready"
     assert not (await link.beat(worker, [], draining=False)).is_alive
     with pytest.raises(WorkerGone):
-        await link.claim(worker, ["http"], 1)
+        await link.claim(worker, ["http"], ClaimSize(1))
 
 
 async def test_a_key_that_is_not_for_workers_is_told_so_when_it_registers(api_server: ApiServer) -> None:
@@ -156,7 +156,10 @@ async def test_a_server_that_is_away_and_a_key_that_is_refused_later_are_waited_
     worker, [work] = await works(admin, link, ["restart"])
     async with AsyncClient("http://127.0.0.1:9", "fol_x", retries=0) as nowhere:
         away = HttpLink(nowhere, H1)
-        for ask in (away.claim(worker, ["http"], 1), away.report([report(work, worker, Succeeded())])):
+        for ask in (
+            away.claim(worker, ["http"], ClaimSize(1)),
+            away.report([report(work, worker, Succeeded())]),
+        ):
             with pytest.raises(Unavailable):
                 await ask
     async with AsyncClient(api_server.url, "fol_nonsense", retries=0) as stranger:

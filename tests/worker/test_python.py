@@ -60,7 +60,7 @@ async def test_a_process_is_used_again(python: PythonHandler) -> None:
 
 async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
     assert await call(python, "soon", a=1) == HandlerResult(Succeeded(), {"a": 1})
-    assert python._pool._idle == []
+    assert python._functions["functions:soon"] is not None
 
 
 async def test_what_it_raises_is_a_failure_by_name(python: PythonHandler) -> None:
@@ -258,3 +258,51 @@ async def test_installed_packages_are_open_where_the_operator_names_them(python:
 
 async def test_the_first_job_of_many_prints(python: PythonHandler) -> None:
     assert isinstance((await python.run(Assignment(CTX, {"call": "builtins:print"}, {}))).outcome, Succeeded)
+
+
+async def run_in(
+    python: PythonHandler, workspace: str, name: str, lines: list[str], **given: Any
+) -> HandlerResult:
+    ctx = replace(CTX, workspace_id=workspace, write=lambda _, text: lines.append(text))
+    return await python.run(Assignment(ctx, {"call": f"functions:{name}"}, given))
+
+
+async def test_a_child_process_serves_one_workspace_only(python: PythonHandler) -> None:
+    pids = {workspace: (await run_in(python, workspace, "told", [])).output[4] for workspace in "abab"}
+    again = {workspace: (await run_in(python, workspace, "told", [])).output[4] for workspace in "ba"}
+    assert again == pids
+    assert len(set(pids.values())) == 2
+
+
+@pytest.mark.parametrize("name", ["leaves_a_thread", "leaves_a_process", "leaves_an_orphan"])
+async def test_what_a_function_leaves_behind_writes_into_no_other_run(
+    python: PythonHandler, tmp_path: Path, name: str
+) -> None:
+    first: list[str] = []
+    done = await run_in(python, "a", name, first, until=str(tmp_path / "never"))
+    said = len(first)
+    await wait_until(lambda: not is_alive(done.output))
+    for workspace in ("b", "a"):
+        later: list[str] = []
+        assert (await run_in(python, workspace, "told", later)).output[4] != done.output
+        assert later == []
+    assert len(first) == said, "nothing is added to a run that has ended"
+
+
+async def test_idle_children_are_bounded(python: PythonHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foliot.handlers.python_pool.MOST_IDLE", 1)
+    pids = [(await run_in(python, workspace, "told", [])).output[4] for workspace in "abc"]
+    assert len(python._pool._idle) == 1
+    await wait_until(lambda: [is_alive(pid) for pid in pids] == [False, False, True])
+
+
+async def test_lines_that_a_function_writes_while_it_is_stopped_are_kept(
+    python: PythonHandler, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    began = tmp_path / "began"
+    task = asyncio.create_task(run_in(python, "a", "last_words", lines, began=str(began)))
+    await wait_until(began.exists)
+    task.cancel()
+    await asyncio.wait([task])
+    assert lines == ["cleaned up", "and printed"]

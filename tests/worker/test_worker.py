@@ -25,7 +25,7 @@ from foliot.services.jobs import jobs
 from foliot.services.runs.run_control import cancel_run
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
-from foliot.services.workers.claim import Work
+from foliot.services.workers.claim import ClaimSize, Work
 from foliot.services.workers.workers import HeartbeatReply
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -298,8 +298,8 @@ async def test_a_claim_whose_answer_was_lost_is_handed_back(
     class Cut(LocalLink):
         """Its first claim is committed, and nobody hears of it."""
 
-        async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
-            found = await LocalLink.claim(self, worker_id, types, permits)
+        async def claim(self, worker_id: WorkerId, types: Sequence[str], size: ClaimSize) -> list[Work]:
+            found = await LocalLink.claim(self, worker_id, types, size)
             if not was_cut:
                 was_cut.append(found)
                 raise DatabaseUnavailable("The connection broke during the commit.")

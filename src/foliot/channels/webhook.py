@@ -45,7 +45,9 @@ class WebhookChannel:
         try:
             async with asyncio.timeout(WITHIN) as deadline:
                 answer = await self._egress.send(outgoing, KEPT)
-        except (AddressRefused, NoAnswer) as error:
+        except AddressRefused as error:
+            return Unanswered(error.public)
+        except NoAnswer as error:
             return Unanswered(str(error))
         except TimeoutError:
             if not deadline.expired():
@@ -64,12 +66,11 @@ class WebhookChannel:
             "user-agent": f"foliot/{__version__}",
             "accept": "*/*",
             "accept-encoding": "identity",
-            "connection": "close",
             "content-type": "application/json",
             "foliot-attempt": str(parcel.taken.attempts),
             **signature_headers(parcel.secrets, delivery_id, now, body),
         }
-        return OutgoingRequest("POST", target, tuple(headers.items()), body)
+        return OutgoingRequest("POST", target, tuple(headers.items()), body, str(parcel.taken.workspace_id))
 
     def _answered(self, answer: HttpAnswer) -> Answered:
         message = f"The receiver answered {answer.status} {reason_of(answer)}".rstrip() + "."

@@ -10,7 +10,7 @@ import typer
 
 from foliot.cli.lookup import find_job
 from foliot.cli.output import pluralize
-from foliot.cli.session import Session, api_command
+from foliot.cli.session import Session, view_command
 from foliot.cli.tables import BOLD, DIM, YELLOW, Block, Column, StyledLine, Table, line, stack, styled
 from foliot.cli.times import (
     format_milliseconds,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foliot.wire.reports import AgendaItemOut, AgendaOut
 
 
-@api_command
+@view_command
 def agenda(
     session: Session,
     start: Annotated[str | None, typer.Option("--from", help="Default: now.", metavar="TIME")] = None,

@@ -11,7 +11,7 @@ import typer
 
 from foliot.cli.lookup import MIN_PREFIX, find_job
 from foliot.cli.output import pluralize
-from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -149,7 +149,7 @@ def off(
 
 
 @app.command("list")
-@api_command
+@view_command
 def list_freezes(
     session: Session,
     ended: Annotated[bool, typer.Option("--ended", help="Include freezes that have ended.")] = False,

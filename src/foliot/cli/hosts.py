@@ -10,7 +10,7 @@ import typer
 
 from foliot.cli.lookup import match_by_name_or_id, pick_one
 from foliot.cli.output import pluralize
-from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm
+from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, view_command
 from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Block, Column, Table, facts, styled
 from foliot.cli.times import relative
 from foliot.domain.errors import Invalid, NotFound
@@ -37,7 +37,7 @@ Force = Annotated[bool, typer.Option("--force", help="Even if jobs are bound to 
 
 
 @app.command("list")
-@api_command
+@view_command
 def list_hosts(session: Session, paging: Paging = FIRST_50) -> None:
     """List hosts by name: their status and their server instances."""
     found = paging.fetch(lambda limit, cursor: session.client.hosts.list(limit=limit, cursor=cursor))
@@ -45,7 +45,7 @@ def list_hosts(session: Session, paging: Paging = FIRST_50) -> None:
 
 
 @app.command()
-@api_command
+@view_command
 def show(session: Session, host: HostRef) -> None:
     """Show a host: its status, its server instances, its job types, and the jobs bound to it."""
     _show(session, session.client.hosts.get(find_host(session.client, host).id))

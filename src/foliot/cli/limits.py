@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.session import DryRun, Session, api_command
+from foliot.cli.session import DryRun, Session, api_command, view_command
 from foliot.cli.tables import BOLD, YELLOW, Column, StyledLine, Table, line, styled
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Key = Annotated[
 
 
 @app.command("list")
-@api_command
+@view_command
 def list_limits(session: Session) -> None:
     """List the limit of the workspace, if it has one, and the limits of concurrency keys."""
     found = session.client.limits.list().items

@@ -8,36 +8,46 @@ from typing import Annotated
 import typer
 
 from foliot import __version__
-from foliot.cli import (
-    agenda,
-    apply,
-    audit,
-    calendars,
-    db,
-    defaults,
-    events,
-    freeze,
-    hosts,
-    jobs,
-    keys,
-    limits,
-    members,
-    preview,
-    rooms,
-    runs,
-    secrets,
-    serve,
-    why,
-    workers,
-    workspaces,
-)
-from foliot.cli import settings as settings_command
+from foliot.cli.lazy_group import lazy_group
 from foliot.cli.output import MEANINGS, Exit, mute_stdout, print_out, report_api_error, report_error
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
+COMMANDS = {
+    "serve": "serve:serve",
+    "worker": "serve:worker",
+    "host": "serve:host",
+    "jobs": "jobs:app",
+    "runs": "runs:app",
+    "why": "why:why",
+    "agenda": "agenda:agenda",
+    "freeze": "freeze:app",
+    "calendars": "calendars:app",
+    "rooms": "rooms:app",
+    "limits": "limits:app",
+    "defaults": "defaults:app",
+    "secrets": "secrets:app",
+    "workers": "workers:workers",
+    "hosts": "hosts:app",
+    "queues": "workers:queues",
+    "job-types": "workers:job_types",
+    "events": "events:events",
+    "apply": "apply:apply",
+    "export": "apply:export",
+    "whoami": "keys:whoami",
+    "members": "members:app",
+    "workspaces": "workspaces:app",
+    "audit": "audit:app",
+    "preview": "preview:preview",
+    "migrate": "serve:migrate",
+    "settings": "settings:settings",
+    "profiles": "settings:profiles",
+    "db": "db:app",
+    "keys": "keys:app",
+}
 app = typer.Typer(
     name="foliot",
+    cls=lazy_group(COMMANDS),
     help="Durable, multi-tenant job scheduling on PostgreSQL: one record for every planned time.",
     epilog="Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + ".",
     no_args_is_help=True,
@@ -62,37 +72,6 @@ def foliot(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("serve")(serve.serve)
-app.command("worker")(serve.worker)
-app.command("host")(serve.host)
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(runs.app, name="runs")
-app.command("why")(why.why)
-app.command("agenda")(agenda.agenda)
-app.add_typer(freeze.app, name="freeze")
-app.add_typer(calendars.app, name="calendars")
-app.add_typer(rooms.app, name="rooms")
-app.add_typer(limits.app, name="limits")
-app.add_typer(defaults.app, name="defaults")
-app.add_typer(secrets.app, name="secrets")
-app.command("workers")(workers.workers)
-app.add_typer(hosts.app, name="hosts")
-app.command("queues")(workers.queues)
-app.command("job-types")(workers.job_types)
-app.command("events")(events.events)
-app.command("apply")(apply.apply)
-app.command("export")(apply.export)
-app.command("whoami")(keys.whoami)
-app.add_typer(members.app, name="members")
-app.add_typer(workspaces.app, name="workspaces")
-app.add_typer(audit.app, name="audit")
-app.command("preview")(preview.preview)
-app.command("migrate")(serve.migrate)
-app.command("settings")(settings_command.settings)
-app.add_typer(db.app, name="db")
-app.add_typer(keys.app, name="keys")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import typer
 from foliot.cli.input_files import read_text
 from foliot.cli.lookup import match_by_name_or_id, pick_one
 from foliot.cli.output import pluralize
-from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, to_json
+from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, to_json, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -154,7 +154,7 @@ def webhook(
 
 
 @app.command()
-@api_command
+@view_command
 def deliveries(
     session: Session,
     room: RoomRef,

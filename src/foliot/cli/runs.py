@@ -13,10 +13,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli.input_files import parse_json_object
+from foliot.cli.lazy_group import FoliotGroup
 from foliot.cli.lookup import RunRef, find_job, find_run
 from foliot.cli.output import format_size, pluralize, print_err
 from foliot.cli.progress import LIVE, note_on_interrupt, wait_for_run
-from foliot.cli.session import FIRST_20, MAX_PAGE, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.session import (
+    FIRST_20,
+    MAX_PAGE,
+    DryRun,
+    Paging,
+    Session,
+    Yes,
+    api_command,
+    confirm,
+    view_command,
+)
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -55,7 +66,7 @@ _LOG_STYLES = {"stderr": RED, "system": DIM}
 app = typer.Typer(
     help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
 )
-artifacts_app = typer.Typer(help="Files that a run stored.", no_args_is_help=True)
+artifacts_app = typer.Typer(cls=FoliotGroup, help="Files that a run stored.", no_args_is_help=True)
 app.add_typer(artifacts_app, name="artifacts")
 
 
@@ -72,7 +83,7 @@ class RunStatusChoice(StrEnum):
 
 
 @app.command("list")
-@api_command
+@view_command
 def list_runs(
     session: Session,
     q: Annotated[
@@ -110,7 +121,7 @@ def list_runs(
 
 
 @app.command()
-@api_command
+@view_command
 def show(session: Session, run: RunRef) -> None:
     """Show a run: its times, its result, every attempt, its input and output."""
     found = find_run(session.client, run)

@@ -26,6 +26,7 @@ def serve(
     log_level: flags.LogLevel = None,
     shutdown_grace: flags.ShutdownGrace = None,
     roles: flags.Roles = None,
+    api_processes: flags.ApiProcesses = None,
     app: flags.App = None,
 ) -> None:
     """Run Foliot on this machine until Ctrl-C or SIGTERM.
@@ -43,6 +44,7 @@ def serve(
         log_level=log_level,
         shutdown_grace=shutdown_grace,
         roles=roles,
+        api_processes=api_processes,
         app=app,
     )
     from foliot.wiring import node

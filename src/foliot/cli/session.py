@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from foliot import wire
 from foliot.cli.output import escape_control, print_err, print_out
-from foliot.clock import SystemClock
+from foliot.clock import SystemClock, pause
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params")
 Item = TypeVar("Item", bound="Shape")
 MAX_PAGE = 200
+WATCH_INTERVAL = 2.0  # seconds
+CLEAR_SCREEN = "\x1b[2J\x1b[H"
 _CURSOR_HELP = "Continue a list from its next_cursor."
 
 
@@ -35,6 +39,7 @@ class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     JSONL = "jsonl"
+    CSV = "csv"
 
 
 Url = Annotated[
@@ -54,13 +59,20 @@ Workspace = Annotated[
     str | None,
     typer.Option("-w", "--workspace", help="Workspace to use; only for system keys.", metavar="SLUG"),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="Server and key of this section of profiles.toml. Default: FOLIOT_PROFILE.", metavar="NAME"
+    ),
+]
 Output = Annotated[
     OutputFormat | None,
-    typer.Option("-o", "--output", help="Output format. Default: table on a terminal, json elsewhere."),
+    typer.Option("-o", "--output", help="Output format. Default: FOLIOT_OUTPUT, else table."),
 ]
+Watch = Annotated[bool, typer.Option("--watch", help="Repeat every 2 seconds until Ctrl-C.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
-_SHARED = {"url": Url, "key_file": KeyFile, "workspace": Workspace, "output": Output}
+_SHARED = {"url": Url, "key_file": KeyFile, "workspace": Workspace, "profile": Profile, "output": Output}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +114,25 @@ class Session:
     """The server and the terminal that one command uses."""
 
     def __init__(
-        self, url: str | None, key_file: Path | None, workspace: str | None, output: OutputFormat | None
+        self,
+        url: str | None,
+        key_file: Path | None,
+        workspace: str | None,
+        profile: str | None,
+        output: OutputFormat | None,
     ) -> None:
-        self._url, self._key_file, self._workspace = url, key_file, workspace
+        wire.builds_on_first_use = True
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # to look for them takes 10 ms
+        self._url, self._key_file, self._workspace, self._profile = url, key_file, workspace, profile
         self.requested_format = output
-        self.format = output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
+
+    @cached_property
+    def format(self) -> OutputFormat:
+        if self.requested_format is not None:
+            return self.requested_format
+        from foliot.settings import load_client
+
+        return OutputFormat(load_client(os.environ, Path.cwd()).output)
 
     @property
     def now(self) -> datetime:
@@ -121,7 +147,7 @@ class Session:
         from foliot.sdk import Client
 
         key = None if self._key_file is None else read_key_file(self._key_file)
-        return Client(self._url, key, self._workspace)
+        return Client(self._url, key, self._workspace, profile=self._profile)
 
     def close(self) -> None:
         if "client" in self.__dict__:
@@ -131,6 +157,8 @@ class Session:
         """Print the API's JSON, or the page that `build` returns."""
         if self.is_table:
             self.draw(build())
+        elif self.format is OutputFormat.CSV:
+            print_csv([to_json(answer)])
         else:
             indent = 2 if self.format is OutputFormat.JSON else None
             print_out(json.dumps(to_json(answer), ensure_ascii=False, indent=indent))
@@ -145,6 +173,8 @@ class Session:
         elif self.format is OutputFormat.JSONL:
             for item in listed.items:
                 print_out(json.dumps(to_json(item), ensure_ascii=False))
+        elif self.format is OutputFormat.CSV:
+            print_csv([to_json(item) for item in listed.items])
         else:
             whole = {"items": [to_json(item) for item in listed.items], "next_cursor": listed.next_cursor}
             print_out(json.dumps(whole, ensure_ascii=False, indent=2))
@@ -169,17 +199,30 @@ class Session:
 
 def api_command(command: Callable[Concatenate[Session, Params], None]) -> Callable[..., None]:
     """Turn a function of a session into a command: add the connection flags and expand `Paging`."""
+    return _as_command(command, _SHARED)
+
+
+def view_command(command: Callable[Concatenate[Session, Params], None]) -> Callable[..., None]:
+    """Turn a function that only reads into a command that also has --watch."""
+    return _as_command(command, _SHARED | {"watch": Watch})
+
+
+def _as_command(
+    command: Callable[Concatenate[Session, Params], None], shared: Mapping[str, Any]
+) -> Callable[..., None]:
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     paging = next((each for each in own if each.annotation is Paging), None)
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> None:
+        is_watched = values.pop("watch", False)
         session = Session(*(values.pop(name) for name in _SHARED))
         if paging is not None:
             flags = (values.pop("limit"), values.pop("cursor"), values.pop("everything"))
             values[paging.name] = Paging(*flags)
         try:
-            command(session, **values)  # type: ignore[call-arg]  # Typer passes every declared parameter by name
+            call = functools.partial(command, session)
+            repeat(lambda: call(**values)) if is_watched else call(**values)  # type: ignore[call-arg]  # Typer passes every parameter by name
         finally:
             session.close()
 
@@ -189,12 +232,29 @@ def api_command(command: Callable[Concatenate[Session, Params], None]) -> Callab
         for name, annotation, default in _declarations(parameter)
     ]
     declared += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _SHARED.items()
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False if annotation is Watch else None,
+            annotation=annotation,
+        )
+        for name, annotation in shared.items()
     ]
     wrapper.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {each.name: each.annotation for each in declared}
     return wrapper
+
+
+def repeat(call: Callable[[], None]) -> NoReturn:
+    """Call again and again. On a terminal each output replaces the last; elsewhere an empty line divides them."""
+    is_terminal = sys.stdout.isatty()
+    while True:
+        if is_terminal:
+            print_out(CLEAR_SCREEN)
+        call()
+        if not is_terminal:
+            print_out()
+        pause(WATCH_INTERVAL)
 
 
 def _declarations(parameter: inspect.Parameter) -> list[tuple[str, Any, Any]]:
@@ -223,6 +283,28 @@ def confirm(question: str, *, yes: bool) -> None:
     if not typer.confirm(escape_control(question), err=True):
         print_err("Nothing was done.")
         raise typer.Exit(1)
+
+
+def print_csv(items: Sequence[Any]) -> None:
+    """Print one row for each item, with the fields of the API as columns. Nested values are JSON."""
+    import csv
+    import io
+
+    rows = [item if isinstance(item, dict) else {"value": item} for item in items]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if names:
+        writer.writerow(names)
+    writer.writerows([_csv_value(row.get(name)) for name in names] for row in rows)
+    if rows:
+        print_out(text.getvalue().rstrip("\n"))
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value
 
 
 def to_json(answer: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`foliot settings`, and the flags that commands on this machine derive from the table of settings."""
+"""`foliot settings` and `foliot profiles`, and the flags that commands on this machine derive from the table of settings."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from foliot.settings import FLAGS, flag_name
 
 if TYPE_CHECKING:
     from foliot.settings import Settings
+
+PROFILE_EXAMPLE = 'Example:\n  [staging]\n  url = "https://foliot.example"\n  key_file = "staging.key"'
 
 
 def _flag(name: str) -> Any:
@@ -38,6 +40,7 @@ PgBindir = Annotated[str | None, _flag("pg_bindir")]
 LogFormat = Annotated[str | None, _flag("log_format")]
 LogLevel = Annotated[str | None, _flag("log_level")]
 Roles = Annotated[str | None, _flag("roles")]
+ApiProcesses = Annotated[str | None, _flag("api_processes")]
 App = Annotated[str | None, _flag("app")]
 ShutdownGrace = Annotated[str | None, _flag("shutdown_grace")]
 
@@ -86,3 +89,26 @@ def _to_objects(found: Settings) -> list[dict[str, str]]:
         }
         for row in TABLE
     ]
+
+
+def profiles(output: Output = TextFormat.TEXT) -> None:
+    """List the profiles of ~/.config/foliot/profiles.toml, for --profile and FOLIOT_PROFILE."""
+    from foliot.sdk.profiles import KEYS, profiles_path, read_profiles
+
+    path = profiles_path(os.environ)
+    sections = read_profiles(path)
+    if output is TextFormat.JSON:
+        print_out(json.dumps(sections, ensure_ascii=False, indent=2))
+        return
+    columns: list[Column[tuple[str, dict[str, Any]]]] = [
+        Column("PROFILE", lambda row: row[0]),
+        *(_column(key) for key in KEYS),
+    ]
+    table = Table(
+        columns, list(sections.items()), empty=f"No profiles. {path} would hold them. {PROFILE_EXAMPLE}"
+    )
+    print_out(render(table, *terminal(sys.stdout)))
+
+
+def _column(key: str) -> Column[tuple[str, dict[str, Any]]]:
+    return Column(key.upper().replace("_", " "), lambda row: str(row[1].get(key, "")), wrap=True)

@@ -1,23 +1,20 @@
 """Terminal output as plain data: styled text, tables of column specs, lists of facts; and its rendering.
 
-Pages are built from these values without loading Rich, which only `render` needs: start-up stays fast.
 All text has its control characters escaped; none of it is read as markup.
+
+Why: docs/decisions/802-command-line-output.md
 """
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeAlias, TypeVar
+from itertools import groupby, zip_longest
+from typing import Any, Generic, TextIO, TypeAlias, TypeVar
+from unicodedata import category, east_asian_width
 
 from foliot.cli.output import escape_control
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table as RichTable
-    from rich.text import Text
 
 Row = TypeVar("Row")
 MIN_WIDTH = 40
@@ -26,6 +23,7 @@ COLUMN_GAP = 2
 MIN_WRAPPED_WIDTH = 14
 SHORT_ID = 18  # characters of an id that lists show: its time to the millisecond and six random bits
 GREEN, RED, YELLOW, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
+_ANSI = {GREEN: "32", RED: "31", YELLOW: "33", DIM: "2", BOLD: "1"}
 JOB_MARKS = {
     "active": ("✓", GREEN),
     "pending": ("…", DIM),
@@ -59,6 +57,11 @@ class StyledLine:
     @property
     def plain(self) -> str:
         return "".join(text for text, _ in self.spans)
+
+    @property
+    def width(self) -> int:
+        """The columns of its longest line."""
+        return max(map(text_width, self.plain.split("\n")))
 
 
 Value: TypeAlias = StyledLine | str | int | None
@@ -121,39 +124,24 @@ class Table(Generic[Row]):
     indent: int = 0
     show_titles: bool = True
 
-    def to_rich(self, max_width: int) -> RenderableType:
-        from rich.padding import Padding
-        from rich.table import Table as RichTable
-
+    def lines(self, max_width: int) -> Iterator[StyledLine]:
         if not self.rows and self.empty:
-            return _rich_text(styled(self.empty))
-        cells = [[_rich_text(column.cell(row)) for column in self.columns] for row in self.rows]
-        widths = [
-            max(
-                (*(row[at].cell_len for row in cells), len(column.title) if self.show_titles else 0),
-                default=0,
-            )
-            for at, column in enumerate(self.columns)
-        ]
+            yield from wrap(styled(self.empty), max_width)
+            return
+        cells = [[column.cell(row) for column in self.columns] for row in self.rows]
+        if self.show_titles:
+            cells.insert(0, [styled(column.title, BOLD) for column in self.columns])
+        widths = [max((row[at].width for row in cells), default=0) for at in range(len(self.columns))]
         kept = self._fitting(widths, max_width)
-        table = RichTable(
-            box=None,
-            show_header=self.show_titles,
-            header_style=BOLD,
-            pad_edge=False,
-            padding=(0, COLUMN_GAP, 0, 0),
-        )
-        for at in kept:
-            column = self.columns[at]
-            table.add_column(
-                column.title,
-                no_wrap=not column.wrap,
-                overflow="fold" if column.wrap else "ellipsis",
-                min_width=min(widths[at], MIN_WRAPPED_WIDTH) if column.wrap else None,
-            )
+        columns = [self.columns[at] for at in kept]
+        space = max_width - self.indent - COLUMN_GAP * (len(kept) - 1)
+        shrunk = _shrink([widths[at] for at in kept], [column.wrap for column in columns], space)
         for row in cells:
-            table.add_row(*(row[at] for at in kept))
-        return Padding(table, (0, 0, 0, self.indent)) if self.indent else table
+            parts = [
+                wrap(row[at], width) if column.wrap else cut(row[at], width)
+                for at, column, width in zip(kept, columns, shrunk, strict=True)
+            ]
+            yield from _side_by_side(parts, shrunk, self.indent)
 
     def _fitting(self, widths: Sequence[int], max_width: int) -> list[int]:
         """Return the indexes of the columns to show: all, or without some that may be dropped."""
@@ -172,17 +160,16 @@ class Facts:
 
     rows: Sequence[tuple[str, StyledLine | str | None]]
 
-    def to_rich(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        grid = RichTable.grid(padding=(0, 2, 0, 0))
-        grid.add_column(no_wrap=True, style=DIM)
-        grid.add_column(overflow="fold")
-        for name, value in self.rows:
-            if value is not None:
-                shown = value if isinstance(value, StyledLine) else styled(value)
-                grid.add_row(_rich_text(styled(name)), _rich_text(shown))
-        return grid
+    def lines(self, max_width: int) -> Iterator[StyledLine]:
+        rows = [
+            (styled(name, DIM), value if isinstance(value, StyledLine) else styled(value))
+            for name, value in self.rows
+            if value is not None
+        ]
+        first = max((name.width for name, _ in rows), default=0)
+        second = max(max_width - first - COLUMN_GAP, 1)
+        for name, value in rows:
+            yield from _side_by_side([[name], wrap(value, second)], [first, second])
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,26 +202,43 @@ def dry_run_page(summary: str, *sentences: str | None) -> Stack:
 
 def render(block: Block, width: int, colour: bool = False, ascii_marks: bool = False) -> str:
     """Return lines of at most `width` columns, without trailing blanks."""
-    from rich.console import Console
-
-    buffer = io.StringIO()
-    width = max(width, MIN_WIDTH)
-    console = Console(
-        file=buffer,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(
-        _to_rich(block, width), soft_wrap=width >= UNLIMITED_WIDTH and isinstance(block, StyledLine)
-    )
-    text = "\n".join(each.rstrip() for each in buffer.getvalue().split("\n")).rstrip("\n")
+    shown = (_paint(each) if colour else each.plain.rstrip() for each in _lines(block, max(width, MIN_WIDTH)))
+    text = "\n".join(shown).rstrip("\n")
     return text.translate(_ASCII_MARKS) if ascii_marks else text
+
+
+def text_width(text: str) -> int:
+    """Return the columns that the text takes: two for a wide character, none for a combining one."""
+    return len(text) if text.isascii() else sum(map(_char_width, text))
+
+
+def wrap(value: StyledLine, width: int) -> list[StyledLine]:
+    """Break lines between words; break a word only if it alone is too long."""
+    if value.width <= width and "\n" not in value.plain:
+        return [value]
+    styles = [style for text, style in value.spans for _ in text]
+    found: list[StyledLine] = []
+    start = 0
+    for paragraph in value.plain.split("\n"):
+        for begin, end in _breaks(paragraph, width):
+            found.append(_join(paragraph[begin:end], styles[start + begin : start + end]))
+        start += len(paragraph) + 1
+    return found
+
+
+def cut(value: StyledLine, width: int) -> list[StyledLine]:
+    """Shorten each line that is too long, with an ellipsis."""
+    if value.width <= width and "\n" not in value.plain:
+        return [value]
+    styles = [style for text, style in value.spans for _ in text]
+    found: list[StyledLine] = []
+    start = 0
+    for paragraph in value.plain.split("\n"):
+        end = len(paragraph) if text_width(paragraph) <= width else _fitting_end(paragraph, 0, width - 1)
+        shown = paragraph[:end] + ("…" if end < len(paragraph) else "")
+        found.append(_join(shown, [*styles[start : start + end], styles[start] if styles else ""]))
+        start += len(paragraph) + 1
+    return found
 
 
 def terminal(stream: TextIO) -> tuple[int, bool, bool]:
@@ -251,24 +255,92 @@ def terminal(stream: TextIO) -> tuple[int, bool, bool]:
     return width, not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"), ascii_marks
 
 
-def _to_rich(block: Block, max_width: int) -> RenderableType:
+def _lines(block: Block, max_width: int) -> Iterator[StyledLine]:
     if isinstance(block, StyledLine):
-        return _rich_text(block)
-    if isinstance(block, Table):
-        return block.to_rich(max_width)
-    if isinstance(block, Facts):
-        return block.to_rich()
-    from rich.console import Group
-
-    return Group(*(_to_rich(each, max_width) for each in block.blocks))
+        yield from wrap(block, max_width)
+    elif isinstance(block, Stack):
+        for each in block.blocks:
+            yield from _lines(each, max_width)
+    else:
+        yield from block.lines(max_width)
 
 
-def _rich_text(value: StyledLine) -> Text:
-    from rich.text import Text
+def _shrink(widths: list[int], wraps: Sequence[bool], space: int) -> list[int]:
+    """Take columns from the widest that wrap, then from the widest of all, until the table fits."""
+    widths = list(widths)
+    lowest = [
+        min(width, MIN_WRAPPED_WIDTH) if can else width for width, can in zip(widths, wraps, strict=True)
+    ]
+    for least in (lowest, [1] * len(widths)):
+        while sum(widths) > space:
+            at = max(range(len(widths)), key=lambda each: widths[each] if widths[each] > least[each] else 0)
+            if widths[at] <= least[at]:
+                break
+            widths[at] -= 1
+    return widths
 
-    if len(value.spans) == 1:  # the style of the whole text, so that a wrapped cell keeps it
-        return Text(value.spans[0][0], style=value.spans[0][1])
-    text = Text()
-    for part, style in value.spans:
-        text.append(part, style)
-    return text
+
+def _side_by_side(
+    cells: Sequence[Sequence[StyledLine]], widths: Sequence[int], indent: int = 0
+) -> Iterator[StyledLine]:
+    """Put wrapped cells beside each other, each padded to its width."""
+    blank = StyledLine(())
+    for row in zip_longest(*cells, fillvalue=blank):
+        spans: list[tuple[str, str]] = [(" " * indent, "")] if indent else []
+        for part, width in zip(row, widths, strict=True):
+            spans += [*part.spans, (" " * (max(width - part.width, 0) + COLUMN_GAP), "")]
+        yield StyledLine(tuple(spans[:-1]))
+
+
+def _breaks(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each line. Blanks at a break are left out; those at the beginning of the text stay."""
+    begin = 0
+    while True:
+        end = _fitting_end(text, begin, width)
+        if end >= len(text):
+            yield begin, len(text)
+            return
+        blank = text.rfind(" ", begin, end + 1)
+        at = blank if text[begin:blank].strip() else end
+        yield begin, max(at, begin + 1)
+        begin = max(at, begin + 1)
+        while begin < len(text) and text[begin] == " ":
+            begin += 1
+
+
+def _fitting_end(text: str, begin: int, width: int) -> int:
+    """Return the end of the longest piece from `begin` that takes at most `width` columns."""
+    if text.isascii():
+        return begin + width
+    for at in range(begin, len(text)):
+        width -= _char_width(text[at])
+        if width < 0:
+            return at
+    return len(text)
+
+
+def _char_width(char: str) -> int:
+    if char.isascii():
+        return 1
+    if category(char) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if east_asian_width(char) in {"W", "F"} else 1
+
+
+def _join(text: str, styles: Sequence[str]) -> StyledLine:
+    """Return the text with one style for each character, as spans."""
+    spans = groupby(zip(text, styles, strict=False), key=lambda pair: pair[1])
+    return StyledLine(tuple(("".join(char for char, _ in pairs), style) for style, pairs in spans))
+
+
+def _paint(value: StyledLine) -> str:
+    """Return the line with the escapes of its styles, without trailing blanks."""
+    spans = list(value.spans)
+    while spans and not spans[-1][0].strip(" "):
+        spans.pop()
+    painted = []
+    for at, (text, style) in enumerate(spans):
+        shown = text.rstrip(" ") if at == len(spans) - 1 else text
+        codes = ";".join(_ANSI[each] for each in style.split())
+        painted.append(f"\x1b[{codes}m{shown}\x1b[0m" if codes and shown else shown)
+    return "".join(painted)

@@ -8,7 +8,7 @@ import typer
 
 from foliot.cli.lookup import find_job, find_run, is_id, is_numbered_run
 from foliot.cli.runs import run_duration, run_name, run_status
-from foliot.cli.session import Session, api_command
+from foliot.cli.session import Session, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -38,7 +38,7 @@ _STYLES = {
 }
 
 
-@api_command
+@view_command
 def why(
     session: Session,
     subject: Annotated[

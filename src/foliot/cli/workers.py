@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.session import Session, api_command
+from foliot.cli.session import Session, api_command, view_command
 from foliot.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Block, Column, Table, line, stack, styled
 from foliot.cli.times import relative
 from foliot.domain.errors import Invalid, NotFound
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STYLES = {"alive": GREEN, "draining": YELLOW, "lost": RED}
 
 
-@api_command
+@view_command
 def workers(session: Session) -> None:
     """List workers: those alive first, then those lost within the last day."""
     found = session.client.workers().items
@@ -28,7 +28,7 @@ def workers(session: Session) -> None:
         session.note("No worker is alive, so no run starts. `foliot serve` starts one.")
 
 
-@api_command
+@view_command
 def queues(session: Session) -> None:
     """List queues: how many runs each has, how long they wait, and how many workers serve it."""
     found = session.client.queues().items

@@ -24,6 +24,7 @@ class DeliveryKind(StrEnum):
     """The kind of content of a delivery."""
 
     ROOM_MESSAGE = "room.message"  # ordering_key: the room_id; place: the number of the message
+    NOTICE = "notice"  # ordering_key: of the incident and the channel; its content is stored beside it
 
 
 class DeliveryState(StrEnum):
@@ -86,7 +87,27 @@ class Undeliverable:
     sentence: str
 
 
-Came = Answered | Unanswered | Undeliverable
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A channel's peer took the message. `thread` is the peer's name of its thread, `refused` are addresses that it refused for good."""
+
+    status: int
+    sentence: str
+    thread: str | None = None
+    refused: tuple[tuple[str, str], ...] = ()  # address and reason
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A channel's peer refused the message for good: another try would end the same. With `stops` it refuses every message."""
+
+    status: int | None
+    sentence: str
+    stops: bool = False
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+Came = Answered | Unanswered | Undeliverable | Accepted | Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +145,10 @@ def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> De
             return _again(taken, now, _wait(taken.attempts, chance), None, sentence)
         case Undeliverable(sentence=sentence):
             return Dead(None, sentence)
+        case Accepted(status=status):
+            return Delivered(status)
+        case Rejected(status=status, sentence=sentence, stops=stops):
+            return Dead(status, sentence, stops=stops)
 
 
 def _again(

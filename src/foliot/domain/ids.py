@@ -20,6 +20,9 @@ DeliveryId = NewType("DeliveryId", UUID)
 SecretId = NewType("SecretId", UUID)
 HostId = NewType("HostId", UUID)
 InstanceId = NewType("InstanceId", UUID)
+ChannelId = NewType("ChannelId", UUID)
+RuleId = NewType("RuleId", UUID)
+IncidentId = NewType("IncidentId", UUID)
 
 FIRST_ID, LAST_ID = UUID(int=0), UUID(int=2**128 - 1)  # before and after every id
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from foliot.domain.definition import Definition
 from foliot.domain.errors import QuotaExceeded
+from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, preview
 
 LARGEST_PAYLOAD = 256 * 1024  # bytes of JSON
@@ -24,6 +25,7 @@ class Quotas:
 
     jobs: int | None = None  # that are not archived
     min_interval: int = 1  # seconds between two planned times
+    max_timeout: int | None = None  # seconds of an attempt; of the installation, no workspace has its own
     payload_bytes: int = LARGEST_PAYLOAD  # of payload, config and input each
     requests_per_second: int | None = None  # of all keys of the workspace together
     key_requests_per_second: int | None = None
@@ -33,6 +35,10 @@ class Quotas:
     rooms: int | None = None
     room_messages: int | None = None  # in one room
     secrets: int | None = None
+
+    @property
+    def longest_timeout(self) -> timedelta:
+        return LONGEST_WAIT if self.max_timeout is None else timedelta(seconds=self.max_timeout)
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
         """Return these quotas with the workspace's own values on top."""
@@ -49,6 +55,8 @@ def check_definition(
     """Check only what the edit changes: a later quota must not prevent a new name."""
     if before is None or before.spec.schedule != definition.spec.schedule:
         _check_pace(quotas, definition.spec.schedule, now)
+    if before is None or before.spec.limits.timeout != definition.spec.limits.timeout:
+        _check_timeout(quotas, definition.spec.limits.timeout)
     if before is None or before.config != definition.config:
         check_size(quotas, "config", definition.config)
     if before is None or before.payload != definition.payload:
@@ -125,6 +133,18 @@ def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:
             used=int(found.total_seconds()),
             pointer="/schedule/every" if isinstance(schedule, Interval) else "/schedule/expr",
             hint="Let it fire less often, or ask the operator for a shorter interval.",
+        )
+
+
+def _check_timeout(quotas: Quotas, timeout: timedelta) -> None:
+    if quotas.max_timeout is not None and timeout > quotas.longest_timeout:
+        raise QuotaExceeded(
+            f"A timeout of {timeout.total_seconds():,.0f} s is longer than the operator allows: {quotas.max_timeout:,} s.",
+            quota="max_timeout",
+            limit=quotas.max_timeout,
+            used=int(timeout.total_seconds()),
+            pointer="/timeout",
+            hint="Divide the work, or ask the operator for a longer timeout.",
         )
 
 

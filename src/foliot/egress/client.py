@@ -1,8 +1,7 @@
 """Send one request to an approved address and read its answer: for http jobs, webhooks and channels.
 
-The name is resolved once, every address it has must be allowed, and the connection goes to one of those: a resolver that answers
-differently a moment later changes nothing. Redirects are answers like any other, proxies of the environment are ignored, and two requests
-share nothing.
+Every address that a name has must be allowed, and the connection goes to one of those: a resolver that answers differently a moment later
+changes nothing. Redirects are answers like any other, proxies of the environment are ignored, and two workspaces share nothing.
 
 Why: docs/decisions/900-guarded-outgoing-requests.md
 """
@@ -10,22 +9,40 @@ Why: docs/decisions/900-guarded-outgoing-requests.md
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any
 
-import httpcore2
-
-from foliot.domain.addresses import Address, Network, closed
+from foliot.domain.addresses import Address, BlockedAddress, Network, closed
+from foliot.egress.connection import (
+    KEPT,
+    REPEATABLE,
+    ClosedUnanswered,
+    HttpAnswer,
+    NoAnswer,
+    OutgoingRequest,
+    write_request,
+)
+from foliot.egress.pool import ConnectionPool, Receiver
 from foliot.egress.url import HttpTarget
 
+__all__ = [
+    "KEPT",
+    "AddressRefused",
+    "Egress",
+    "HttpAnswer",
+    "NoAnswer",
+    "OutgoingRequest",
+]  # what callers need, in one place
+log = logging.getLogger(__name__)
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 # A name whose servers never answer blocks a thread for longer than any request waits. There are more threads than a courier or a worker can
 # use in that time, or the names of one tenant would delay those of all others.
@@ -60,44 +77,57 @@ def _look_up(host: str, port: int) -> list[str]:
     return [str(address[0]) for *_, address in found]
 
 
-CONNECT_WITHIN = 10.0  # seconds, for all addresses of a name together
-LEAST_TO_CONNECT = 2.0  # seconds, for each address
-MOST_ADDRESSES = 8  # that are tried
-KEPT = 64 * 1024  # bytes of an answer
-MOST_READ = 1024 * 1024  # bytes of all that comes back, interim answers included
-LONGEST_REASON = 200  # characters; the reason may quote what the target sent
+CACHE_SECONDS = 5.0  # the system's resolver does not say how long an answer holds; names that move quickly say 30 s or more
+MOST_NAMES = 1_000
+
+
+class CachedResolver:
+    """Ask once for requests of the same moment. What it answers is approved again for each of them."""
+
+    def __init__(self, resolve: Resolve, seconds: float = CACHE_SECONDS) -> None:
+        self._resolve = resolve
+        self._seconds = seconds
+        self._asked: OrderedDict[tuple[str, int], tuple[float, asyncio.Task[Sequence[str]]]] = OrderedDict()
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        key, now = (host, port), asyncio.get_running_loop().time()
+        until, asked = self._asked.get(key, (0.0, None))
+        if asked is None or until < now or (asked.done() and (asked.cancelled() or asked.exception())):
+            asked = asyncio.ensure_future(self._ask(host, port))
+            asked.add_done_callback(_ignore_error)
+            self._asked[key] = now + self._seconds, asked
+            self._asked.move_to_end(key)
+            while len(self._asked) > MOST_NAMES:
+                self._asked.popitem(last=False)
+        # A request that is cancelled must not cancel the question of the others.
+        return asked.result() if asked.done() else await asyncio.shield(asked)
+
+    async def _ask(self, host: str, port: int) -> Sequence[str]:
+        return await self._resolve(host, port)
+
+
+def _ignore_error(asked: asyncio.Task[Sequence[str]]) -> None:
+    if not asked.cancelled():
+        asked.exception()
+
+
 ALLOW = "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node, worker and host."
 
 
+RESOLVES_INSIDE = (
+    "resolves to an address that may not be called from here; the log of the process that calls names it."
+)
+
+
 class AddressRefused(Exception):
-    """Nothing was sent: the target is not in a network that may be called."""
+    """Nothing was sent: the target is not in a network that may be called. The text is for the operator's log."""
 
     code = "address_refused"
 
-
-class NoAnswer(Exception):
-    """The target could not be reached, or did not answer in HTTP. Another try may succeed."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingRequest:
-    method: str
-    target: HttpTarget
-    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
-    content: bytes | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    status: int
-    reason: str
-    headers: Mapping[str, str]  # names in lower case; the first of several with the same name
-    body: bytes
-    truncated: bool
+    def __init__(self, host: str, blocked: BlockedAddress) -> None:
+        super().__init__(_refusal(host, blocked))
+        # For the job's author, who must not learn the addresses of internal names.
+        self.public = str(self) if host == str(blocked.address) else f"{host} {RESOLVES_INSIDE} {ALLOW}"
 
 
 def refusal(host: str, addresses: Iterable[Address], allowed: Sequence[Network]) -> str | None:
@@ -105,12 +135,22 @@ def refusal(host: str, addresses: Iterable[Address], allowed: Sequence[Network])
     for address in addresses:
         found = closed(address, allowed)
         if found is not None:
-            return f"{found.describe(host)}, which may not be called from here. {ALLOW}"
+            return _refusal(host, found)
     return None
 
 
+def _refusal(host: str, blocked: BlockedAddress) -> str:
+    return f"{blocked.describe(host)}, which may not be called from here. {ALLOW}"
+
+
+def _check(text: str, allowed: Sequence[Network]) -> tuple[str, BlockedAddress | None]:
+    """Return the address to connect to, and why it is blocked. What the resolver adds about a zone is dropped before both."""
+    address = ip_address(text.partition("%")[0])
+    return str(address), closed(address, allowed)
+
+
 class Egress:
-    """Create one for a process: its TLS settings are slow to load."""
+    """Create one for a process: its TLS settings are slow to load, and it keeps connections."""
 
     def __init__(
         self,
@@ -119,40 +159,46 @@ class Egress:
         resolve: Resolve | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._allowed = tuple(allowed)
-        self._own = SystemResolver() if resolve is None else None
-        self._resolve: Resolve = resolve or self._own  # type: ignore[assignment]  # one of the two is there
-        self._tls = tls or ssl.create_default_context()
+        self._system = SystemResolver() if resolve is None else None
+        self._resolve: Resolve = resolve or CachedResolver(self._system)  # type: ignore[arg-type]  # one of the two is there
+        self._pool = ConnectionPool(tls or ssl.create_default_context())
+        networks = tuple(allowed)
+        # By text, whose hash is cheap: the same addresses are approved for every request.
+        self._check = lru_cache(4_096)(lambda text: _check(text, networks))
 
     async def send(self, outgoing: OutgoingRequest, keep: int = KEPT) -> HttpAnswer:
         """Send the request, or raise AddressRefused or NoAnswer. The caller sets a deadline."""
-        target = outgoing.target
-        pinned = _Pinned(await self.approve(target))
-        host = target.host.rstrip(".").encode("ascii")
-        url = httpcore2.URL(scheme=target.scheme, host=host, port=target.port, target=target.path)
-        headers = [("Host", target.authority), *outgoing.headers]
-        encoded: Any = [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers]
-        timeouts = {"timeout": {"connect": CONNECT_WITHIN}}
+        target, pool, method = outgoing.target, self._pool, outgoing.method
+        request = write_request(outgoing)
+        addresses = await self.approve(target)
+        name = target.host.rstrip(".")
+        receivers = [
+            Receiver(outgoing.workspace, target.scheme, name, address, target.port) for address in addresses
+        ]
+        await pool.acquire(receivers[0])
         try:
-            async with (
-                httpcore2.AsyncHTTPConnection(
-                    url.origin, ssl_context=self._tls, network_backend=pinned
-                ) as connection,
-                connection.stream(
-                    outgoing.method, url, headers=encoded, content=outgoing.content, extensions=timeouts
-                ) as response,
-            ):
-                return await _answer(response, keep)
-        except (httpcore2.LocalProtocolError, UnicodeError) as error:
-            raise NoAnswer("http_invalid", f"This request cannot be sent: {error}.") from error
-        except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
-            raise _no_answer(error) from error
+            kept = pool.take(receivers)
+            if kept is not None:
+                receiver, connection = kept
+                try:
+                    answer = await connection.exchange(request, method, keep)
+                except ClosedUnanswered:
+                    if method not in REPEATABLE:  # the target may have begun
+                        raise
+                else:
+                    pool.keep(receiver, connection)
+                    return answer
+            receiver, connection = await pool.connect(receivers)
+            answer = await connection.exchange(request, method, keep)
+            pool.keep(receiver, connection)
+            return answer
+        finally:
+            pool.release(receivers[0])
 
-    async def approve(self, target: HttpTarget) -> tuple[Address, ...]:
+    async def approve(self, target: HttpTarget) -> tuple[str, ...]:
         """Return the addresses of a target, all of which may be called."""
-        literal = target.address
-        if literal is not None:
-            found: tuple[Address, ...] = (literal,)
+        if target.address is not None:
+            texts: Sequence[str] = (target.host,)
         else:
             try:
                 texts = await self._resolve(target.host, target.port)
@@ -160,98 +206,22 @@ class Egress:
                 raise NoAnswer(
                     "name_unknown", f"The name {target.host} cannot be resolved: {error}."
                 ) from error
-            found = tuple(ip_address(text.partition("%")[0]) for text in texts)
-        if not found:
+        if not texts:
             raise NoAnswer("name_unknown", f"The name {target.host} has no address.")
-        refused = refusal(target.host, found, self._allowed)
-        if refused is not None:
-            raise AddressRefused(refused)
-        return found
+        found = []
+        for text in texts:
+            address, blocked = self._check(text)
+            if blocked is not None:
+                refused = AddressRefused(target.host, blocked)
+                log.warning("egress.refused", extra={"host": target.host, "reason": str(refused)})
+                raise refused
+            found.append(address)
+        return tuple(found)
 
     def close(self) -> None:
-        if self._own is not None:
-            self._own.close()
-
-
-class _Pinned(httpcore2.AsyncNetworkBackend):
-    """Connect to these addresses only, whatever the host: names are for TLS and the Host header."""
-
-    def __init__(self, addresses: Sequence[Address]) -> None:
-        self._addresses = addresses[:MOST_ADDRESSES]
-        self._network = httpcore2.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # the signature is theirs
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        each = max(LEAST_TO_CONNECT, (timeout or CONNECT_WITHIN) / len(self._addresses))
-        *others, last = self._addresses
-        for address in others:
-            try:
-                return _Bounded(await self._network.connect_tcp(str(address), port, timeout=each))
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                continue
-        return _Bounded(await self._network.connect_tcp(str(last), port, timeout=each))
-
-
-class _Bounded(httpcore2.AsyncNetworkStream):
-    """Limit the bytes read: interim answers (1xx) and chunk extensions could come without end."""
-
-    def __init__(self, stream: httpcore2.AsyncNetworkStream, left: int = MOST_READ) -> None:
-        self._stream = stream
-        self._left = left
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        piece = await self._stream.read(max_bytes, timeout)
-        self._left -= len(piece)
-        if self._left < 0:
-            raise httpcore2.ReadError(f"it sent more than {MOST_READ // 1024} KiB and no end")
-        return piece
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        await self._stream.write(buffer, timeout)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> httpcore2.AsyncNetworkStream:
-        return _Bounded(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._left)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-
-async def _answer(response: httpcore2.Response, keep: int) -> HttpAnswer:
-    body = bytearray()
-    async for piece in response.aiter_stream():
-        body += piece
-        if len(body) > keep:
-            break
-    headers: dict[str, str] = {}
-    for name, value in response.headers:
-        headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
-    reason = bytes(response.extensions.get("reason_phrase", b"")).decode("ascii", "replace")
-    return HttpAnswer(response.status, reason, headers, bytes(body[:keep]), len(body) > keep)
-
-
-def _no_answer(error: Exception) -> NoAnswer:
-    cause = error.__cause__
-    if isinstance(cause, ssl.SSLError):
-        why = getattr(cause, "verify_message", "") or cause.reason or str(cause)
-        return NoAnswer("tls_failed", f"No secure connection to the target: {why}.")
-    if isinstance(error, httpcore2.TimeoutException):
-        return NoAnswer("http_failed", f"The target could not be connected to within {CONNECT_WITHIN:g} s.")
-    why = str(error).strip(". ")[:LONGEST_REASON] or type(error).__name__
-    return NoAnswer("http_failed", f"No answer from the target: {why}.")
+        self._pool.close()
+        if self._system is not None:
+            self._system.close()
 
 
 BUSY = frozenset({429, 503})  # codes whose Retry-After is respected

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import quote
 
@@ -74,6 +75,7 @@ class HttpTarget:
         return f"{self.scheme}://{self.authority}"
 
 
+@lru_cache(maxsize=1_000)  # a job has the same address in every run
 def read_target(url: str) -> HttpTarget:
     """Parse the URL, or raise InvalidTarget with a hint."""
     if _UNFIT.search(url):
@@ -181,6 +183,7 @@ def _ipv4(host: str) -> str:
     )
 
 
+@lru_cache(maxsize=1_000)
 def _plain(host: str) -> Address | None:
     try:
         return IPv6Address(host) if ":" in host else IPv4Address(host)

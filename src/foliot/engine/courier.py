@@ -19,12 +19,12 @@ from foliot.domain.ids import WorkspaceId
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.identity import installation
-from foliot.services.messaging.courier import CourierCapacity, OutgoingMessage, record, take
+from foliot.services.messaging.courier import CourierCapacity, Parcel, record, take
 from foliot.services.secrets.vault import Vault
 
 log = logging.getLogger(__name__)
 
-Send = Callable[[OutgoingMessage], Awaitable[Came]]
+Send = Callable[[Parcel], Awaitable[Came]]
 CHECK_EVERY = 5.0  # seconds, should a hint get lost
 LATE = timedelta(milliseconds=2)  # waking early would find nothing
 DELIVERIES, OF_ONE_WORKSPACE, OF_ONE_RECEIVER = 40, 10, 4  # at once
@@ -72,13 +72,13 @@ class Courier:
         if self._sending:
             await asyncio.wait(self._sending)
 
-    def _begin(self, parcel: OutgoingMessage) -> None:
+    def _begin(self, parcel: Parcel) -> None:
         self._busy[parcel.taken.workspace_id, parcel.taken.receiver] += 1
         task = asyncio.create_task(self._deliver(parcel), name=f"delivery {parcel.taken.id}")
         self._sending.add(task)
         task.add_done_callback(lambda task: self._free(task, parcel))
 
-    async def _deliver(self, parcel: OutgoingMessage) -> None:
+    async def _deliver(self, parcel: Parcel) -> None:
         try:
             came = await self._send(parcel)
             async with self._writing:
@@ -90,7 +90,7 @@ class Courier:
         except Exception:  # one bad delivery must not end the others
             log.exception("delivery.failed", extra={"delivery": str(parcel.taken.id)})
 
-    def _free(self, task: asyncio.Task[None], parcel: OutgoingMessage) -> None:
+    def _free(self, task: asyncio.Task[None], parcel: Parcel) -> None:
         self._sending.discard(task)
         self._busy[parcel.taken.workspace_id, parcel.taken.receiver] -= 1
         self.wake()

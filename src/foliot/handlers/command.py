@@ -28,7 +28,7 @@ from foliot.handlers.registry import Assignment, HandlerResult, failed, succeede
 from foliot.handlers.sandbox import Sandbox
 from foliot.handlers.supervised_process import ProcessExit, ProcessLimits, Program, SupervisedProcess
 from foliot.sdk.context import Context
-from foliot.wire.shape import Shape, refusal
+from foliot.wire.shape import Shape, described, refusal
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,14 @@ def _variable(name: str) -> str:
 _RESERVED_VARIABLES = frozenset({"PATH", "BASH_ENV", "ENV", "IFS", "GCONV_PATH"})
 Word = Annotated[str, Field(max_length=65_536), AfterValidator(_word)]
 Variable = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
+    str,
+    StringConstraints(
+        pattern=described(
+            r"^[A-Za-z_][A-Za-z0-9_]{0,199}$",
+            "The name of a variable has only letters, digits and _, at most 200, and does not begin with a digit.",
+        )
+    ),
+    AfterValidator(_variable),
 ]
 
 
@@ -74,9 +81,12 @@ class CommandConfig(Shape):
     env: dict[Variable, Annotated[Text, AfterValidator(_word_or_secret)]] = Field(
         default={}, max_length=200, description="Variables beside those that the worker lets through."
     )
-    cwd: Annotated[Word, Field(pattern=r"^/", max_length=4_000)] | None = Field(
-        default=None, description="Folder to start in, from the root on; the worker's where left out."
-    )
+    cwd: (
+        Annotated[
+            Word, Field(pattern=described(r"^/", "This must be a path that begins with /."), max_length=4_000)
+        ]
+        | None
+    ) = Field(default=None, description="Folder to start in, from the root on; the worker's where left out.")
     stdin: Literal["input", "none"] = Field(
         default="input", description="What it reads: the run's input as JSON, or nothing."
     )

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
@@ -37,15 +38,14 @@ from foliot.handlers.config_fields import SECRET, Text, is_secret
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.placeholders import (
     Values,
-    check_growth,
     check_names,
     fill,
     fill_text,
-    placeholder_values,
+    needed_values,
 )
 from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
 from foliot.wire.durations import Duration, read_duration, write_duration
-from foliot.wire.shape import Shape, refusal
+from foliot.wire.shape import Shape, described, refusal
 
 # These frame and route the request: two readers of one request must not differ about them.
 RESERVED_HEADERS = frozenset(
@@ -64,7 +64,16 @@ RESERVED_HEADERS = frozenset(
     }
 )
 EGRESS_ALLOW = "egress_allow"  # in the validation context: the networks that this node may reach
-HeaderName = Annotated[str, StringConstraints(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", max_length=200)]
+HeaderName = Annotated[
+    str,
+    StringConstraints(
+        pattern=described(
+            r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+            "The name of a header has only letters, digits and signs such as -, and no blanks.",
+        ),
+        max_length=200,
+    ),
+]
 MOST_SECRETS = 3  # to sign with, while one replaces another
 
 
@@ -114,11 +123,21 @@ def _secrets(value: Any) -> Any:
 _SECRETS = {"anyOf": [SECRET, {"type": "array", "items": SECRET, "minItems": 1, "maxItems": MOST_SECRETS}]}
 
 
+def _known_method(value: str) -> str:
+    """Refuse what looks like a slip of the keyboard; less common methods such as PURGE pass."""
+    if value.upper() not in METHODS and (near := get_close_matches(value.upper(), METHODS, 1, 0.66)):
+        raise refusal("method", f'"{value}" is not an HTTP method.', f"Did you mean {near[0]}?")
+    return value
+
+
 class HttpConfig(Shape):
     url: Annotated[Text, AfterValidator(_address), AfterValidator(check_names)] = Field(
         examples=["https://example.test/hook"]
     )
-    method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
+    method: Annotated[str, AfterValidator(_known_method)] = Field(
+        default="POST",
+        pattern=described(r"^[A-Za-z]{1,20}$", "A method is a word of letters, such as GET."),
+    )
     headers: dict[
         Annotated[HeaderName, AfterValidator(_not_reserved)],
         Annotated[Text, AfterValidator(_one_line), AfterValidator(check_names)],
@@ -139,6 +158,7 @@ class HttpConfig(Shape):
     )
 
 
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
@@ -180,10 +200,13 @@ class HttpHandler:
         except (InvalidRequest, InvalidSigningSecret, ValueError) as error:
             return failed("config_invalid", str(error), permanent=True)
         try:
-            async with asyncio.timeout(None if within is None else within.total_seconds()) as deadline:
+            if within is None:
                 answer = await self._egress.send(outgoing)
+            else:
+                async with asyncio.timeout(within.total_seconds()) as deadline:
+                    answer = await self._egress.send(outgoing)
         except AddressRefused as error:
-            return failed(error.code, str(error), permanent=True)
+            return failed(error.code, error.public, permanent=True)
         except NoAnswer as error:
             return failed(error.code, str(error), permanent=error.code == "http_invalid")
         except TimeoutError:
@@ -195,15 +218,14 @@ class HttpHandler:
 
 def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
     """Build the request. All attempts of a run send the same id: a target that supports Idempotency-Key does the work once."""
-    config, values = assignment.config, placeholder_values(assignment)
-    check_growth(config, values)
+    config = assignment.config
+    values = needed_values(config, assignment)
     target = _target(config, values)
     content = _content(assignment, values)
     headers = {
         "user-agent": f"foliot/{__version__}",
         "accept": "*/*",
         "accept-encoding": "identity",  # a compressed answer could expand to any size
-        "connection": "close",
         "idempotency-key": assignment.ctx.run_id,
         "foliot-run-id": assignment.ctx.run_id,
         "foliot-attempt": str(assignment.ctx.attempt),
@@ -219,7 +241,9 @@ def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
         headers |= signature_headers(
             [str(each) for each in secrets], assignment.ctx.run_id, now, content or b""
         )
-    return OutgoingRequest(_method(config), target, tuple(headers.items()), content)
+    return OutgoingRequest(
+        _method(config), target, tuple(headers.items()), content, assignment.ctx.workspace_id
+    )
 
 
 def _method(config: Mapping[str, Any]) -> str:
@@ -229,6 +253,8 @@ def _method(config: Mapping[str, Any]) -> str:
 def _target(config: Mapping[str, Any], values: Values) -> HttpTarget:
     """Fill in the path. Host and port are never filled in: the job's author named them."""
     target = read_target(str(config.get("url", "")))
+    if not values:
+        return target
     return replace(target, path=fill_text(target.path, values, lambda text: quote(text, safe="")))
 
 

@@ -29,7 +29,7 @@ from foliot.services.messaging import messages
 from foliot.services.messaging.messages import RunMessage
 from foliot.wire.instants import read_id
 from foliot.wire.rooms import KEY
-from foliot.wire.shape import Shape, refusal
+from foliot.wire.shape import VISIBLE, Shape, refusal
 
 
 def _room(value: str) -> str:
@@ -41,7 +41,7 @@ def _room(value: str) -> str:
 class MessageConfig(Shape):
     text: Annotated[
         str,
-        StringConstraints(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S"),
+        StringConstraints(min_length=1, max_length=LONGEST_TEXT, pattern=VISIBLE),
         AfterValidator(check_names),
     ] = Field(description="`{{run.id}}` and the like are filled in.", examples=["Write the weekly report."])
     kind: Literal["message", "system_event"] = Field(

@@ -53,6 +53,15 @@ def placeholder_values(assignment: Assignment) -> Values:
     return dict(zip(NAMES, in_order, strict=True))
 
 
+def needed_values(value: Any, assignment: Assignment) -> Values:
+    """Return the values for a configuration: none if it names none, as most do. Raise FilledTextTooLarge."""
+    if next(_names(value), None) is None:
+        return {}
+    values = placeholder_values(assignment)
+    check_growth(value, values)
+    return values
+
+
 def check_growth(value: Any, values: Values) -> None:
     """Raise FilledTextTooLarge before anything is filled in: the input, named ten thousand times, would not fit into memory."""
     sizes: dict[str, int] = {}
@@ -84,6 +93,8 @@ def fill(value: Any, values: Values) -> Any:
 
 def fill_text(text: str, values: Values, written: Callable[[str], str] = str) -> str:
     """Fill in a text. Unknown names stay: they were refused when the job was written, so they come from the value of a secret."""
+    if not values:
+        return text
 
     def replace(found: re.Match[str]) -> str:
         name = found[1].strip()
@@ -106,7 +117,8 @@ def check_names(value: Any) -> Any:
 def _names(value: Any) -> Iterator[str]:
     match value:
         case str():
-            yield from (each.strip() for each in _PLACEHOLDER.findall(value))
+            if "{{" in value:
+                yield from (each.strip() for each in _PLACEHOLDER.findall(value))
         case list():
             for each in value:
                 yield from _names(each)

@@ -1,13 +1,13 @@
 """`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
-`python_call.py` decides which functions jobs may name. An async function runs on the worker's event loop; a plain one runs in a child
-process, where a deadline can end it. The job types of an app are functions too, called in the same way.
+`python_names.py` decides which functions jobs may name. An async function runs on the worker's event loop; a plain one runs in a child
+process, where a deadline can end it, and is imported only there. The job types of an app are functions too, called in the same way.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
@@ -17,7 +17,8 @@ from pydantic import AfterValidator, Field
 from foliot.handlers import python_call
 from foliot.handlers.config_fields import Secret
 from foliot.handlers.dependencies import HandlerDeps
-from foliot.handlers.python_call import InvalidCall, bind_arguments, decode_result, encode_error, find_allowed
+from foliot.handlers.python_call import bind_arguments, decode_result, encode_error
+from foliot.handlers.python_names import FIRST_TRY, InvalidCall, find_allowed, judge, parse_call
 from foliot.handlers.python_pool import PythonPool
 from foliot.handlers.registry import (
     Assignment,
@@ -34,14 +35,13 @@ from foliot.sdk.app.options import AppDefinitionError
 from foliot.sdk.context import never_stopping
 from foliot.wire.shape import Shape, refusal
 
-_CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-
 
 def _call(value: str) -> str:
-    if not _CALL.fullmatch(value):
-        raise refusal(
-            "call", "This names no function.", "Write it as package.module:function, such as shop.jobs:sync."
-        )
+    try:
+        parse_call(value)
+    except InvalidCall:
+        hint = "Write it as package.module:function, such as shop.jobs:sync."
+        raise refusal("call", "This names no function.", hint) from None
     return value
 
 
@@ -58,8 +58,10 @@ class PythonHandler:
 
     def __init__(self, limits: ProcessLimits | None = None, packages: Sequence[str] = ()) -> None:
         self._packages = packages
-        self._functions: dict[str, tuple[Callable[..., Any], bool]] = {}  # and whether each is async
-        self._pool = PythonPool(limits or ProcessLimits())
+        self._functions: dict[
+            str, Callable[..., Any] | None
+        ] = {}  # by call; None is one for the child processes
+        self._pool = PythonPool(limits or ProcessLimits(), packages)
 
     @classmethod
     def from_deps(cls, deps: HandlerDeps) -> PythonHandler:
@@ -72,16 +74,16 @@ class PythonHandler:
         self, call: object, assignment: Assignment, config: Mapping[str, Any] | None = None
     ) -> HandlerResult:
         """Call the function. `config` is for functions that serve all jobs of a type."""
-        try:
-            function, is_async = self._functions.get(str(call)) or await self._find(call)
-        except InvalidCall as error:
-            return failed("call_invalid", str(error), permanent=True)
+        name = str(call)
+        if name not in self._functions and (refused := await self._find(call, assignment)) is not None:
+            return refused
+        function = self._functions[name]
         if secrets := assignment.config.get("secrets"):
             assignment = replace(assignment, ctx=replace(assignment.ctx, secrets=secrets))
-        if is_async:
+        if function is not None:
             answer = await _call_on_loop(function, assignment, config)
         else:
-            answer = await self._pool.call(str(call), assignment.input, assignment.ctx, config)
+            answer = await self._pool.call(name, assignment.input, assignment.ctx, config)
         if "output" in answer:
             return succeeded(answer["output"])
         if "retry_after" in answer:
@@ -91,11 +93,30 @@ class PythonHandler:
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _find(self, call: object) -> tuple[Callable[..., Any], bool]:
-        """Import in a thread: it may take long, and other attempts need the event loop."""
-        function = await asyncio.to_thread(find_allowed, call, self._packages)
-        found = self._functions[str(call)] = function, python_call.is_async(function)
-        return found
+    async def _find(self, call: object, assignment: Assignment) -> HandlerResult | None:
+        """Judge the function, and keep it where it is async. Return the failure of one that may not be named.
+
+        The worker itself imports async functions only, and only after a child process has done so within the deadline.
+        """
+        name = str(call)
+        try:
+            function: Callable[..., Any] | None = None
+            is_loaded = parse_call(call)[0] in sys.modules
+            if call != FIRST_TRY:
+                judged = await asyncio.to_thread(judge, call, self._packages, is_loaded=is_loaded)
+                is_async = is_loaded or judged.is_async
+                if is_async and not is_loaded:
+                    answer = await self._pool.find(name, assignment.ctx)
+                    if "error" in answer:
+                        return decode_result(answer)
+                    is_async = answer["output"]
+                if is_async:  # in a thread: other attempts need the event loop
+                    found = await asyncio.to_thread(find_allowed, call, self._packages, is_loaded=is_loaded)
+                    function = found if python_call.is_async(found) else None
+        except InvalidCall as error:
+            return failed("call_invalid", str(error), permanent=True)
+        self._functions[name] = function
+        return None
 
 
 async def _call_on_loop(

@@ -1,41 +1,20 @@
-"""Find the function that `package.module:function` names, bind its arguments, and encode its result.
+"""Bind the arguments of a function and encode its result. `python_names.py` finds the function.
 
 No heavy imports: child processes load this.
-
-Why: docs/decisions/305-python-jobs-call-the-operators-code.md
 """
 
 from __future__ import annotations
 
 import inspect
-import site
-import sys
-import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import cache, lru_cache, partial, reduce
-from importlib import import_module
-from pathlib import Path
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-import foliot
+from foliot.handlers.python_names import InvalidCall
 from foliot.sdk.app.job import Job, JobType
 from foliot.sdk.context import Context
 from foliot.sdk.outcomes import Fail, Retry, Skip
-
-
-class InvalidCall(Exception):
-    """`call` does not name a function that jobs may call."""
-
-
-def resolve(call: object) -> Callable[..., Any]:
-    if not isinstance(call, str) or call.count(":") != 1 or not all(call.split(":")):
-        raise InvalidCall(f"config.call is {call!r}; it must look like package.module:function")
-    module, _, path = call.partition(":")
-    found = reduce(getattr, path.split("."), import_module(module))
-    if not callable(found):
-        raise InvalidCall(f"{call} is not a function")
-    return found
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -87,6 +66,8 @@ def encode_error(error: BaseException) -> dict[str, Any]:
             return {"retry_after": after.total_seconds(), "message": message}
         case Retry():
             return {"error": "retry", "message": message}
+        case InvalidCall():
+            return {"error": "call_invalid", "message": message, "permanent": True}
         case Skip():
             return {"skip": message}
         case Fail(permanent=permanent, code=code):
@@ -109,59 +90,3 @@ def decode_result(answer: dict[str, Any]) -> HandlerResult:
             return failed(code, message, permanent=answer.get("permanent", False))
         case _:
             return succeeded(answer["output"])
-
-
-FIRST_TRY = "builtins:print"  # many first jobs call it; it starts nothing and reads nothing
-
-
-def find_allowed(call: object, packages: Sequence[str] = ()) -> Callable[..., Any]:
-    """Find a function that the operator wrote or allowed, or raise InvalidCall.
-
-    The standard library has functions that start any program, and the author of a job often does not own the worker, which serves every
-    workspace. So a name leads to a decorated function, to one whose code lies outside the folders of Python and Foliot, or to one in an
-    installed package that the operator has named. No module of the standard library is imported: that alone may have effects.
-    """
-    if call == FIRST_TRY:
-        return print
-    top = str(call).partition(":")[0].partition(".")[0]
-    if top in sys.stdlib_module_names or top == foliot.__name__:
-        raise _not_allowed(call)
-    found = resolve(call)
-    if not isinstance(found, Job | JobType) and not _is_allowed(found, packages):
-        raise _not_allowed(call)
-    return found
-
-
-def _is_allowed(found: Any, packages: Sequence[str]) -> bool:
-    """Decide by the file of the code: a module also exposes functions that it imported."""
-    while isinstance(found, partial):
-        found = found.func
-    found = inspect.unwrap(found)
-    if not (inspect.isroutine(found) or inspect.isclass(found)):
-        found = type(found)
-    try:
-        path = Path(inspect.getfile(found))
-    except TypeError:  # it is written in C
-        return False
-    if not path.is_absolute():  # frozen, or made by exec
-        return False
-    resolved = path.resolve()
-    if not any(resolved.is_relative_to(folder) for folder in _closed_folders()):
-        return True
-    name = str(getattr(found, "__module__", ""))
-    return any(name == each or name.startswith(f"{each}.") for each in packages)
-
-
-@cache
-def _closed_folders() -> tuple[Path, ...]:
-    """Return the folders of the standard library, of installed packages, and of Foliot."""
-    named = [sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
-    named += [*site.getsitepackages(), site.getusersitepackages()]
-    return (*(Path(each).resolve() for each in named), Path(foliot.__file__).resolve().parent)
-
-
-def _not_allowed(call: object) -> InvalidCall:
-    return InvalidCall(
-        f"{call} is no function that jobs may name. Decorate it, keep it in a folder of your own, or let its package in by "
-        "FOLIOT_PYTHON_PACKAGES, on every worker"
-    )

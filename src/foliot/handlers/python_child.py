@@ -1,23 +1,27 @@
 """The child process that calls one plain function at a time for its worker, so that a deadline can really end it.
 
-Requests and answers are JSON behind their length in four bytes. When the worker dies, this process and everything it started die too.
+It serves one workspace. Requests and answers are JSON behind their length in four bytes; each message carries the token of its call. When the
+worker dies, this process and everything it started die too.
 """
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any, BinaryIO
 
 from foliot.clock import monotonic
 from foliot.domain.logs import MOST_BYTES, MOST_LINES
-from foliot.handlers.python_call import bind_arguments, encode_error, resolve
+from foliot.handlers.python_call import bind_arguments, encode_error, is_async
+from foliot.handlers.python_names import find_allowed
 from foliot.sdk.context import Context
 
 PROGRESS_EVERY = 0.25  # seconds
@@ -34,29 +38,33 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     received: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests, received), daemon=True).start()
-    writer = AnswerWriter(answers)
+    lock = threading.Lock()
     while True:
         request = json.loads(received.get())
-        writer.reset()
-        _mark_output(request["mark"])
+        writer = AnswerWriter(answers, lock, request["token"])
+        _mark_output(writer.mark)
         answer = _call(request, writer)
-        _mark_output(request["mark"])
-        writer.send(answer)
+        _mark_output(writer.mark)
+        writer.finish(answer | {"has_left_work": _has_left_work()})
 
 
 class AnswerWriter:
-    """Send the answer, and before it the lines, artifacts and progress of the function, from any of its threads."""
+    """Send the answer of one call, and before it the lines, artifacts and progress of the function, from any of its threads.
 
-    def __init__(self, answers: BinaryIO) -> None:
+    What a thread says that outlives the call is dropped.
+    """
+
+    def __init__(self, answers: BinaryIO, lock: threading.Lock, token: str) -> None:
         self._answers = answers
-        self._lock = threading.Lock()
-        self._lines_left = 0
+        self._lock = lock
+        self._token = token
+        self._is_over = False
+        self._lines_left = MOST_LINES + 1  # one more than is kept shows that there were more
         self._progress_at = 0.0  # on the monotonic clock
 
-    def reset(self) -> None:
-        """Prepare for the next call."""
-        self._lines_left = MOST_LINES + 1  # one more than is kept shows that there were more
-        self._progress_at = 0.0
+    @property
+    def mark(self) -> str:
+        return f"\0{self._token}\0"
 
     def write(self, stream: str, text: str) -> None:
         if self._lines_left > 0:
@@ -73,10 +81,16 @@ class AnswerWriter:
             self._progress_at = now + PROGRESS_EVERY
             self.send({"progress": [done, total, note]})
 
-    def send(self, message: dict[str, Any], raw: bytes = b"") -> None:
+    def finish(self, answer: dict[str, Any]) -> None:
+        self.send({"answer": answer}, is_last=True)
+
+    def send(self, message: dict[str, Any], raw: bytes = b"", *, is_last: bool = False) -> None:
         """Send a message, and raw bytes behind it."""
-        sent = json.dumps(message).encode()
+        sent = json.dumps(message | {"token": self._token}).encode()
         with self._lock:
+            if self._is_over:
+                return
+            self._is_over = is_last
             self._answers.write(len(sent).to_bytes(4, "big") + sent)
             self._answers.write(raw)
             self._answers.flush()
@@ -90,13 +104,32 @@ def _receive(requests: BinaryIO, received: SimpleQueue[bytes]) -> None:
 
 def _call(request: dict[str, Any], writer: AnswerWriter) -> dict[str, Any]:
     try:
-        function = resolve(request["call"])
+        function = find_allowed(request["call"], request["packages"], is_loaded=request["is_loaded"])
+        if request.get("only_find"):
+            return {"output": is_async(function)}
         ctx = Context.of_json(request["ctx"], writer.write, _stopped.is_set, writer.keep, writer.tell)
         output = bind_arguments(function, request["input"], ctx, request.get("config"))()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not this process
         return encode_error(error)
     return {"output": output}
+
+
+def _has_left_work() -> bool:
+    """Return whether a thread or a process that the function started goes on: what it prints would be taken for that of the next call."""
+    if _thread._count() > 1:  # noqa: SLF001  # `_receive` has one; `threading` does not know them all
+        return True
+    # The supervisor adopts processes whose parents have ended.
+    return len(_children(os.getpid())) > 0 or len(_children(os.getppid())) > 1
+
+
+def _children(pid: int) -> list[str]:
+    """Return the child processes that the kernel lists; none where it keeps no such list."""
+    found: list[str] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += task.read_text().split()
+    return found
 
 
 def _mark_output(mark: str) -> None:

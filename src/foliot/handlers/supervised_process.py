@@ -119,6 +119,10 @@ class SupervisedProcess:
             self._exit = asyncio.create_task(self._wait())
         return await asyncio.shield(self._exit)
 
+    def terminate(self) -> None:
+        """Send SIGTERM to the program; its output can be read until it ends."""
+        self._control.write(b"T")
+
     async def stop(self, *, at_once: bool = False, group: bool = False) -> None:
         """Stop the program and all that it started: by SIGTERM, to its whole group with `group`, then by force."""
         exited = asyncio.ensure_future(self.wait())

@@ -1,7 +1,7 @@
 """Find the server, its key, and the certificates to trust.
 
-Sources in order: arguments, FOLIOT_API_URL and FOLIOT_API_KEY, foliot.toml, then the server of this folder and the
-`admin.key` in its data directory.
+Sources in order: arguments, a profile, FOLIOT_API_URL and FOLIOT_API_KEY, foliot.toml, then the server of this folder and
+the `admin.key` in its data directory.
 
 Why: docs/decisions/801-client-address-key-and-repeats.md, docs/decisions/321-remote-workers-trust.md
 """
@@ -14,31 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-
-import httpx2
+from urllib.parse import urlsplit
 
 from foliot.sdk.errors import FoliotApiError, Unauthorized
-from foliot.settings import ADDRESS_FILE, FILE_SUFFIX, PREFIX, Settings, SettingsError, load
+from foliot.sdk.profiles import Profile, read_profile
+from foliot.settings import ADDRESS_FILE, ClientSettings, SettingsError, load_client
 
 try:
     import fcntl
 except ImportError:  # Windows: no file locks, and no server either
     fcntl = None  # type: ignore[assignment]
 
-# The settings of a client. It does not check settings of the server.
-_CLIENT_SETTINGS = frozenset(
-    PREFIX + name
-    for name in (
-        "API_URL",
-        "API_KEY",
-        "API_KEY" + FILE_SUFFIX,
-        "CA_FILE",
-        "CONFIG",
-        "DATA_DIR",
-        "HOST",
-        "PORT",
-    )
-)
 MAX_ADDRESS = 300
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  # the address to listen on, not to call
 
@@ -49,6 +35,7 @@ class Connection:
     key: str = field(repr=False)
     is_local: bool
     ca: Path | None = None  # certificates to trust instead of the machine's
+    workspace: str | None = None
 
 
 def resolve_connection(
@@ -56,14 +43,18 @@ def resolve_connection(
     key: str | None = None,
     ca: Path | None = None,
     *,
+    profile: str | None = None,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Connection:
     """Raise Unauthorized if there is no key, with a hint how to pass one."""
     environ = os.environ if environ is None else environ
-    settings = _load_settings(
-        {name: environ[name] for name in _CLIENT_SETTINGS & environ.keys()}, cwd or Path.cwd()
-    )
+    settings = _load_settings(environ, cwd or Path.cwd())
+    if url is not None and profile is not None:
+        raise FoliotApiError("Give an address or a profile, not both.", code="invalid")
+    name = profile or (settings.profile if url is None else None)
+    if name is not None:
+        return _connect_by_profile(read_profile(name, environ), key, ca)
     url = (url or _default_url(settings)).rstrip("/")
     is_local = _is_loopback(url)
     # The admin key of this folder's server is never sent to another machine.
@@ -80,15 +71,27 @@ def resolve_connection(
     return Connection(url, key, is_local, ca or settings.ca_file)
 
 
-def _load_settings(environ: Mapping[str, str], cwd: Path) -> Settings:
+def _connect_by_profile(profile: Profile, key: str | None, ca: Path | None) -> Connection:
+    """Use nothing but the profile and the arguments: a key of the environment may be that of another server."""
+    key = key or profile.key
+    if key is None:
+        raise Unauthorized(
+            f'The profile "{profile.name}" has no key.',
+            code="no_key",
+            hint="Add key_file to it, or give key=.",
+        )
+    return Connection(profile.url, key, _is_loopback(profile.url), ca or profile.ca_file, profile.workspace)
+
+
+def _load_settings(environ: Mapping[str, str], cwd: Path) -> ClientSettings:
     try:
-        return load(environ, {}, cwd)
+        return load_client(environ, cwd)
     except SettingsError as error:
         hint = next((each.hint for each in error.problems if each.hint), None)
         raise FoliotApiError(str(error), code=error.code, hint=hint) from None
 
 
-def _default_url(settings: Settings) -> str:
+def _default_url(settings: ClientSettings) -> str:
     """Return the URL of this folder's running server, or else the one in its settings."""
     if settings.origins["api_url"] != "default":
         return settings.api_url
@@ -117,19 +120,25 @@ def _running_server_url(data_dir: Path) -> str | None:
 
 def _is_loopback(url: str) -> bool:
     try:
-        host = httpx2.URL(url).host
-    except httpx2.InvalidURL as error:
-        raise FoliotApiError(
-            f"{url!r} is not a URL: {error}",
-            code="setting.invalid",
-            hint="Example: http://127.0.0.1:8700.",
-        ) from None
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        parts.port  # noqa: B018  # raises ValueError unless it is a port
+    except ValueError as error:
+        raise _not_a_url(url, str(error)) from None
+    if not host or parts.scheme not in {"http", "https"}:
+        raise _not_a_url(url, "it has no http:// or https:// and host")
     if host == "localhost":
         return True
     try:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _not_a_url(url: str, why: str) -> FoliotApiError:
+    return FoliotApiError(
+        f"{url!r} is not a URL: {why}.", code="setting.invalid", hint="Example: http://127.0.0.1:8700."
+    )
 
 
 def _read_admin_key(data_dir: Path) -> str | None:
@@ -142,6 +151,8 @@ def _read_admin_key(data_dir: Path) -> str | None:
 def ssl_context(connection: Connection) -> ssl.SSLContext:
     """Return a context that trusts the given file, or else the machine's certificates, SSL_CERT_FILE and SSL_CERT_DIR."""
     if connection.ca is None:
+        import httpx2  # noqa: PLC0415  # a connection by http needs none
+
         return httpx2.create_ssl_context(trust_env=True)
     try:
         return ssl.create_default_context(cafile=connection.ca)

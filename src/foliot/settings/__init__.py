@@ -1,6 +1,6 @@
 """Settings: one pydantic model (`model.py`), read from flags, environment and foliot.toml (`sources.py`).
 
-The model is imported on first use: pydantic-settings doubles the start-up time of `foliot --help`, which needs only `declarations.py`.
+The models are imported on first use: `foliot --help` needs only `declarations.py`, and a client only `client.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from foliot.settings.declarations import (
     ADDRESS_FILE,
     FILE_SUFFIX,
     FLAGS,
+    OUTPUTS,
     PREFIX,
     ROLES,
     SettingProblem,
@@ -22,17 +23,21 @@ from foliot.settings.declarations import (
 )
 
 if TYPE_CHECKING:
-    from foliot.settings.model import BY_NAME, TABLE, Setting, Settings, format_value
-    from foliot.settings.sources import load
+    from foliot.settings.client import ClientSettings
+    from foliot.settings.fields import Setting
+    from foliot.settings.model import BY_NAME, TABLE, Settings, format_value
+    from foliot.settings.sources import load, load_client
 
 __all__ = [
     "ADDRESS_FILE",
     "BY_NAME",
     "FILE_SUFFIX",
     "FLAGS",
+    "OUTPUTS",
     "PREFIX",
     "ROLES",
     "TABLE",
+    "ClientSettings",
     "Setting",
     "SettingProblem",
     "Settings",
@@ -40,14 +45,14 @@ __all__ = [
     "flag_name",
     "format_value",
     "load",
+    "load_client",
     "passwords_in",
     "without_password",
 ]
+_HOMES = {"load": "sources", "load_client": "sources", "ClientSettings": "client", "Setting": "fields"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(
-        import_module("foliot.settings.sources" if name == "load" else "foliot.settings.model"), name
-    )
+    return getattr(import_module(f"foliot.settings.{_HOMES.get(name, 'model')}"), name)

@@ -11,6 +11,7 @@ PREFIX = "FOLIOT_"
 FILE_SUFFIX = "_FILE"  # FOLIOT_API_KEY_FILE names the file that holds FOLIOT_API_KEY
 ADDRESS_FILE = "address"  # in the data directory: the server's URL, while it listens
 ROLES = ("api", "scheduler", "worker")
+OUTPUTS = ("table", "json", "jsonl", "csv")  # formats of the command line
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ FLAGS = {
         ROLES,
         "What this `foliot serve` does, divided by commas: answer the API, fire due jobs and sweep, execute runs. "
         "A split needs database_url, which the nodes share.",
+    ),
+    "api_processes": Flag(
+        1,
+        "How many processes answer HTTP requests. Each counts rates and streams alone.",
     ),
     "app": Flag(
         None,

@@ -1,4 +1,7 @@
-"""Read the settings with pydantic-settings: a flag wins over the environment, that over foliot.toml, that over the default."""
+"""Read the settings: a flag wins over the environment, that over foliot.toml, that over the default.
+
+Why: docs/decisions/007-settings-are-declared-once.md
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,25 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
 
+from foliot.settings.client import ClientSettings
 from foliot.settings.declarations import FILE_SUFFIX, FLAGS, PREFIX, SettingProblem, SettingsError
-from foliot.settings.model import BY_NAME, TABLE, Setting, Settings
+from foliot.settings.fields import ORIGINS, Setting, rows_of
 from foliot.settings.value_types import PATH
+
+if TYPE_CHECKING:
+    from foliot.settings.model import Settings
+
+Model = TypeVar("Model", bound=ClientSettings)
 
 # Variables that a command finds in its environment; it may call `foliot` itself.
 RUN_VARIABLES = frozenset(
     f"{PREFIX}{name}" for name in ("RUN_ID", "ATTEMPT", "FENCE", "PLANNED_FOR", "JOB", "TRIGGER")
 )
 _KUBERNETES = re.compile(r"FOLIOT_(SERVICE_(HOST|PORT)|PORT_\d+_(TCP|UDP)).*")
-
-
-class _SettingsReader(Settings, BaseSettings):
-    """`load` passes the sources: nothing here reads the environment of the process by itself."""
-
-    model_config = SettingsConfigDict(validate_default=False)
 
 
 class _Source:
@@ -46,12 +43,11 @@ class _Source:
         self.values[name] = value
         self.origins[name] = origin
 
-    def for_pydantic(self) -> InitSettingsSource:
-        given = {
-            name: self._absolute(value) if BY_NAME[name].type is PATH else value
+    def with_absolute_paths(self, rows: Mapping[str, Setting]) -> dict[str, Any]:
+        return {
+            name: self._absolute(value) if rows[name].type is PATH else value
             for name, value in self.values.items()
         }
-        return InitSettingsSource(_SettingsReader, given)
 
     def _absolute(self, raw: Any) -> Any:
         try:
@@ -61,45 +57,65 @@ class _Source:
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, str | None], cwd: Path) -> Settings:
-    """Read the settings, or raise SettingsError with every problem. `flags` maps setting names to the text typed."""
+    """Read all settings, or raise SettingsError with every problem. `flags` maps setting names to the text typed."""
+    from foliot.settings.model import Settings  # noqa: PLC0415  # a client does not need it
+
+    return _load(Settings, environ, flags, cwd)
+
+
+def load_client(environ: Mapping[str, str], cwd: Path) -> ClientSettings:
+    """Read the settings of a client. Those of the server are neither read nor checked."""
+    rows = rows_of(ClientSettings)
+    names = {row.env for row in rows.values()} | {
+        row.env + FILE_SUFFIX for row in rows.values() if row.secret
+    }
+    return _load(ClientSettings, {name: environ[name] for name in names & environ.keys()}, {}, cwd)
+
+
+def _load(
+    model: type[Model], environ: Mapping[str, str], flags: Mapping[str, str | None], cwd: Path
+) -> Model:
+    rows = rows_of(model)
     problems: list[SettingProblem] = []
     named = flags.get("config") or environ.get(PREFIX + "CONFIG")
     config = cwd / Path(named or "foliot.toml").expanduser()
-    toml = _read_toml(config, must_exist=bool(named), problems=problems)
-    environment = _read_environment(environ, cwd, problems)
+    toml = _read_toml(config, rows, must_exist=bool(named), problems=problems)
+    environment = _read_environment(environ, rows, cwd, problems)
     typed = _Source(cwd)
     for name, text in flags.items():
         if text is not None:
-            typed.add(name, text, BY_NAME[name].flag or name)
+            typed.add(name, text, rows[name].flag or name)
 
     defaults = _Source(cwd)
     defaults.values = {"data_dir": str(FLAGS["data_dir"].default)}
     if config.is_file():
         defaults.values["config"] = str(config)
-    by_priority = (toml, environment, typed)  # the last wins
-    origins = dict.fromkeys(BY_NAME, "default")
-    for source in by_priority:
+    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(rows, "default")
+    for source in (defaults, toml, environment, typed):  # the last wins
+        values |= source.with_absolute_paths(rows)
         origins |= source.origins
-    sources = [source.for_pydantic() for source in (typed, environment, toml, defaults)]
-    sources.append(InitSettingsSource(_SettingsReader, {"origins": origins}))
+        given |= source.values if source is not defaults else {}
     try:
-        settings = _SettingsReader(_build_sources=(tuple(sources), {}))  # type: ignore[call-arg]  # mypy sees the fields only
+        settings = model.model_validate({**values, ORIGINS: origins})
     except ValidationError as error:
         wrong = {each["loc"][0] for each in error.errors(include_url=False, include_context=False)}
-        given = {name: value for source in by_priority for name, value in source.values.items()}
         problems += [
-            _invalid_value(BY_NAME[name], given[name], origins[name]) for name in given if name in wrong
+            _invalid_value(rows[name], given[name], origins[name]) for name in given if name in wrong
         ]
     if problems:
         raise SettingsError(tuple(problems))
     return settings
 
 
-def _read_environment(environ: Mapping[str, str], cwd: Path, problems: list[SettingProblem]) -> _Source:
+def _read_environment(
+    environ: Mapping[str, str], rows: Mapping[str, Setting], cwd: Path, problems: list[SettingProblem]
+) -> _Source:
     """Read every FOLIOT_* variable, and the files that FOLIOT_*_FILE names. An empty value counts as not set."""
     source = _Source(cwd)
-    by_env = {row.env: row for row in TABLE}
-    by_file = {row.env + FILE_SUFFIX: row for row in TABLE if row.secret}
+    by_env = {row.env: row for row in rows.values()}
+    by_file = {row.env + FILE_SUFFIX: row for row in rows.values() if row.secret}
     for name in sorted(name for name, value in environ.items() if name.startswith(PREFIX) and value):
         if row := by_env.get(name):
             source.add(row.name, environ[name], f"{name} from the environment")
@@ -120,7 +136,9 @@ def _read_environment(environ: Mapping[str, str], cwd: Path, problems: list[Sett
     return source
 
 
-def _read_toml(path: Path, *, must_exist: bool, problems: list[SettingProblem]) -> _Source:
+def _read_toml(
+    path: Path, rows: Mapping[str, Setting], *, must_exist: bool, problems: list[SettingProblem]
+) -> _Source:
     source = _Source(path.parent)
     try:
         if not path.exists():
@@ -128,17 +146,23 @@ def _read_toml(path: Path, *, must_exist: bool, problems: list[SettingProblem]) 
                 hint = "FOLIOT_CONFIG or --config names it."
                 problems.append(SettingProblem(f"There is no file {path}.", hint))
             return source
-        with path.open("rb"):  # pydantic-settings skips a folder of that name without a word
-            content = TomlConfigSettingsSource(_SettingsReader, path).toml_data
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         problems.append(SettingProblem(f"{path} cannot be read: {error}"))
         return source
-    keys = [row.name for row in TABLE if row.in_toml]
+    unknown: list[str] = []
     for key, value in content.items():
-        if key in keys:
+        if key in rows and rows[key].in_toml:
             source.add(key, value, path.name)
         else:
-            problems.append(_unknown_name(key, f"a key of {path.name}", keys))
+            unknown.append(key)
+    if unknown:
+        from foliot.settings.model import TABLE  # noqa: PLC0415  # a client reads few settings and knows the others by name
+
+        known = [row.name for row in TABLE if row.in_toml]
+        problems += [
+            _unknown_name(key, f"a key of {path.name}", known) for key in unknown if key not in known
+        ]
     return source
 
 

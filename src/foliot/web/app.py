@@ -20,6 +20,7 @@ from foliot.services.identity.authentication import Authenticator
 from foliot.services.secrets.vault import FixedKeys, Vault
 from foliot.services.workers.workers import LEASE
 from foliot.web import errors, health, openapi
+from foliot.web.admission import UNLIMITED, AdmissionMiddleware, RequestGate
 from foliot.web.api import (
     artifacts,
     audit,
@@ -87,9 +88,11 @@ def create_app(
     authenticator: Authenticator | None = None,
     vault: Vault | None = None,
     rates: RateLimits | None = None,
+    gate: RequestGate | None = None,
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
     bell: WorkSignal | None = None,
     cancel_bell: WorkSignal | None = None,
+    changes: WorkSignal | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
@@ -99,8 +102,8 @@ def create_app(
 
     `probe` answers /readyz. Streams end when `stopping` is set: they would delay the shutdown. `announce` sends hints, so that
     the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
-    without them there are none. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
-    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations; a worker may be silent for `lease`.
+    without them there are none. `gate` bounds how many are served at once. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
+    `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations, `changes` streams; a worker may be silent for `lease`.
     If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
@@ -117,14 +120,17 @@ def create_app(
     app.state.reach = reach
     app.state.authenticator = authenticator or Authenticator(database)
     app.state.rates = rates or RateLimits()
+    app.state.gate = gate or RequestGate(UNLIMITED)
     app.state.vault = vault or Vault(FixedKeys())
     app.state.bell = bell or WorkSignal()
     app.state.cancel_bell = cancel_bell or WorkSignal()
+    app.state.changes = changes or WorkSignal()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(MethodMiddleware)
+    app.add_middleware(AdmissionMiddleware)
     app.add_middleware(RequestMiddleware)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)

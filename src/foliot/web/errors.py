@@ -28,7 +28,7 @@ from foliot.domain.errors import (
     StaleRevision,
     Unavailable,
 )
-from foliot.wire.shape import MEDIA_TYPE, did_you_mean, hint_of, pointer
+from foliot.wire.shape import MEDIA_TYPE, did_you_mean, hint_of, pointer, sentence_of
 
 STATUS: Mapping[type[FoliotError], HTTPStatus] = {
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -47,6 +47,7 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
     413: ("too_large", "The request is too large."),
     415: ("unsupported_media_type", "The body must be application/json."),
     429: ("rate_limited", "Too many requests; Retry-After says when the next one passes."),
+    503: ("overloaded", "The server has more requests than it can answer now."),
 }
 
 
@@ -210,7 +211,7 @@ def _message(error: ErrorDetails) -> str:
             what = "characters" if kind.startswith("string") else "items"
             return f"This must have at most {context['max_length']:,} {what}."
         case "string_pattern_mismatch":
-            return f"This must look like {context['pattern']}."
+            return sentence_of(context["pattern"])
         case _:
             return error["msg"]
 

@@ -19,6 +19,7 @@ class Readiness:
 
 
 Probe = Callable[[], Awaitable[Readiness]]
+PROBES = frozenset({"/healthz", "/readyz"})
 NEVER_CACHED = {"Cache-Control": "no-store"}
 
 

@@ -19,6 +19,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from foliot.web.errors import internal_error, refused
+from foliot.web.health import PROBES
 from foliot.web.rate_limits import rate_headers
 
 OPTIONS = "OPTIONS"
@@ -75,7 +76,6 @@ HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
 )
-PROBES = frozenset({"/healthz", "/readyz"})  # called every few seconds: logged only when debugging
 
 
 class RequestMiddleware:
@@ -115,6 +115,7 @@ class RequestMiddleware:
             if status is not None:
                 raise  # part of the answer is sent: cut the connection, so that the client sees it is incomplete
             await internal_error(Request(scope))(scope, receive, send_with_headers)
+        # Probes come every few seconds: they are logged only when debugging.
         is_quiet = scope["path"] in PROBES or scope.get("foliot.internal", False)
         level = logging.DEBUG if is_quiet else logging.INFO
         took = round((perf_counter() - began) * 1000, 1)

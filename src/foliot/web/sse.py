@@ -16,16 +16,18 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
-from starlette.types import Send
+from starlette.types import Receive, Scope, Send
 
 from foliot.clock import monotonic
 from foliot.domain.access import Permission
 from foliot.domain.errors import FoliotError, Invalid, Unavailable
 from foliot.services.identity.authentication import Authenticator, Caller
+from foliot.web.admission import release_place
+from foliot.web.work_signal import WorkSignal
 
 log = logging.getLogger(__name__)
 
-NAP = 0.5  # seconds between queries
+NAP, LONGEST_NAP = 0.5, 4.0  # seconds between queries
 HEARTBEAT = 15.0
 CHECK_EVERY = 1.0  # seconds between checks of the key; with the authentication cache, less than five in all
 SLOWEST = 30.0  # seconds that a reader may leave its connection full
@@ -33,11 +35,22 @@ MOST, MOST_OF_A_WORKSPACE = 500, 100  # open at once in one process
 
 
 class EventStream(StreamingResponse):
+    """The answer to one reader. It counts as open from here on until the reader is gone."""
+
     media_type = "text/event-stream"
 
-    def __init__(self, frames: AsyncGenerator[str, None]) -> None:
-        super().__init__(frames, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-        self._frames = frames
+    def __init__(self, connection: StreamConnection, frames: AsyncGenerator[str, None]) -> None:
+        super().__init__(
+            connection.carry(frames), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        )
+        connection.open()
+        self._connection = connection
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._connection.close()
 
     async def stream_response(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -81,52 +94,79 @@ def heartbeat(id: str | None = None) -> str:  # noqa: A002
 
 
 class StreamConnection:
-    """The open stream of one reader. It ends when the reader leaves, its key is revoked, or the server stops."""
+    """The connection of one reader. It ends when the reader leaves, its key is revoked, or the server stops."""
 
     def __init__(self, request: Request, caller: Caller, permission: Permission = Permission.VIEWER) -> None:
         self._request = request
         self._permission = permission
         self._workspace_id = caller.workspace_id
         self._stopping: asyncio.Event = request.app.state.stopping
-        self._open: Counter[object] = request.app.state.streams
+        self._changes: WorkSignal = request.app.state.changes
+        self._mark = self._changes.mark()
+        self._nap = NAP
+        self._streams: Counter[object] = request.app.state.streams
+        self._is_open = False
         self._checked_at = self._spoke_at = monotonic()
-        if self._open.total() >= MOST or self._open[self._workspace_id] >= MOST_OF_A_WORKSPACE:
+
+    def open(self) -> None:
+        """Count the stream as open, or refuse it. Nothing awaits between the check and the count."""
+        if self._streams.total() >= MOST or self._streams[self._workspace_id] >= MOST_OF_A_WORKSPACE:
             raise Unavailable(
                 "Too many streams are open here.",
                 hint="Close one, or share it between readers; then try again.",
             )
+        self._streams[self._workspace_id] += 1
+        self._is_open = True
+        release_place(self._request)
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._streams[self._workspace_id] -= 1
 
     async def carry(self, frames: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
-        """Yield the frames and count the stream as open meanwhile."""
-        with self.held():
-            async with aclosing(frames):
-                with suppress(Unavailable):  # the stream ends; the reader resumes with its last id
-                    async for each in frames:
-                        self._spoke_at = monotonic()
-                        yield each
+        """Yield the frames. Each one shortens the naps again."""
+        async with aclosing(frames):
+            with suppress(Unavailable):  # the stream ends; the reader resumes with its last id
+                async for each in frames:
+                    self._spoke_at, self._nap = monotonic(), NAP
+                    yield each
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Count a stream as open meanwhile."""
-        self._open[self._workspace_id] += 1
+        """Count the connection as open inside the block: for requests that wait without streaming."""
+        self.open()
         try:
             yield
         finally:
-            self._open[self._workspace_id] -= 1
+            self.close()
 
     @property
     def is_silent(self) -> bool:
         """Return whether a heartbeat is due: proxies close idle connections."""
         return monotonic() - self._spoke_at >= HEARTBEAT
 
-    async def goes_on(self, nap: float = NAP) -> bool:
-        """Sleep, then return whether the stream continues. False as soon as the server stops."""
-        try:
-            await asyncio.wait_for(self._stopping.wait(), max(nap, 0.001))
-        except TimeoutError:
-            pass
-        else:
-            return False
+    async def goes_on(self, *, is_more: bool = False, within: float = LONGEST_NAP) -> bool:
+        """Wait for a change, then return whether the stream continues. False as soon as the server stops or the key ends.
+
+        A hint ends the nap, though not before half a second. Naps without a hint grow, because not every change has one.
+        `is_more` says that the last query left something: there is no nap then.
+        """
+        began, nap = monotonic(), 0.0 if is_more else min(self._nap, within)
+        while not self._stopping.is_set() and (left := began + nap - monotonic()) > 0:
+            is_early = monotonic() - began < NAP
+            mark = asyncio.Event() if is_early else self._mark
+            await self._changes.wait(mark, self._stopping, min(left, NAP if is_early else CHECK_EVERY))
+            if not await self._is_admitted():
+                return False
+            if self._mark.is_set() and not is_early:
+                break
+        self._nap = NAP if self._mark.is_set() else min(self._nap * 2, LONGEST_NAP)
+        self._mark = self._changes.mark()
+        return not self._stopping.is_set() and await self._is_admitted()
+
+    async def _is_admitted(self) -> bool:
+        """Return whether the key is valid; it is checked once a second."""
         if monotonic() - self._checked_at < CHECK_EVERY:
             return True
         self._checked_at = monotonic()

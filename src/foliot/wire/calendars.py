@@ -9,9 +9,9 @@ from pydantic import Discriminator, Field, StringConstraints, Tag
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
 from foliot.wire.jobs import WEEK, Weekday
-from foliot.wire.shape import Shape, tag
+from foliot.wire.shape import ONE_LINE, Shape, tag
 
-CalendarName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
+CalendarName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ONE_LINE)]
 MOST_RULES = 1_000
 
 

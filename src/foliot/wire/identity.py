@@ -7,14 +7,21 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from foliot.wire.instants import Id, Instant
-from foliot.wire.shape import Shape
+from foliot.wire.shape import ONE_LINE, Shape, described
 
 Role = Literal["viewer", "operator", "editor", "admin"]
 MemberKind = Literal["user", "agent", "service"]
 Kind = Literal["user", "agent", "service", "system"]
 Scope = Literal["viewer", "operator", "editor", "admin", "system", "worker"]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
-Email = Annotated[str, StringConstraints(min_length=3, max_length=320, pattern=r"^[^@\s]+@[^@\s]+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ONE_LINE)]
+Email = Annotated[
+    str,
+    StringConstraints(
+        min_length=3,
+        max_length=320,
+        pattern=described(r"^[^@\s]+@[^@\s]+$", "This must be an e-mail address, such as ada@example.com."),
+    ),
+]
 
 
 class PrincipalOut(Shape):
@@ -117,7 +124,15 @@ class MeOut(Shape):
     jobs: int = Field(description="Jobs of the workspace that are not archived.")
 
 
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+Slug = Annotated[
+    str,
+    StringConstraints(
+        pattern=described(
+            r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+            "A slug has only lower-case letters, digits and - between them, at most 63.",
+        )
+    ),
+]
 Zone = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
@@ -148,6 +163,9 @@ class QuotasOut(Shape):
 
     jobs: int | None
     min_interval: int
+    max_timeout: int | None = Field(
+        description="Seconds of an attempt; the operator sets it for all workspaces."
+    )
     payload_bytes: int
     requests_per_second: int | None
     key_requests_per_second: int | None

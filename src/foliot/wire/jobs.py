@@ -10,16 +10,24 @@ from pydantic import Discriminator, Field, StringConstraints, Tag
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
 from foliot.wire.schedules import PlannedOut, ScheduleIn, ScheduleOut
-from foliot.wire.shape import Shape, tag
+from foliot.wire.shape import LOWER_WORD, ONE_LINE, TRIMMED, Shape, described, tag
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 JobStatus = Literal["pending", "active", "paused", "disabled", "completed", "failed", "expired", "archived"]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
-Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
-TypeName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
-TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^\S(.*\S)?$")]
-HostName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
+Word = Annotated[str, StringConstraints(pattern=LOWER_WORD)]
+TypeName = Annotated[
+    str,
+    StringConstraints(
+        pattern=described(
+            r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$",
+            "A type begins with a letter and has only letters, digits and _ . -, at most 64.",
+        )
+    ),
+]
+TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=TRIMMED)]
+HostName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=TRIMMED)]
 JsonObject = dict[str, Any]
 
 

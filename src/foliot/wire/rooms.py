@@ -9,17 +9,26 @@ from pydantic import Field, StringConstraints
 
 from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import Name
-from foliot.wire.shape import Shape
+from foliot.wire.shape import SECRET_NAME, VISIBLE, Shape, described
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-RoomKey = Annotated[str, StringConstraints(pattern=rf"^{KEY.pattern}$")]
+RoomKey = Annotated[
+    str,
+    StringConstraints(
+        pattern=described(
+            rf"^{KEY.pattern}$",
+            "The key of a room has only lower-case letters, digits and . _ -, at most 100, "
+            "and begins with a letter or digit.",
+        )
+    ),
+]
 MessageKind = Literal["message", "system_event"]
 LONGEST_WAIT = 25  # seconds: below the timeouts of clients and proxies
 MOST_AGAIN = 1_000  # deliveries
 
 
 class SecretNamed(Shape):
-    secret: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", examples=["standup-hook"])
+    secret: str = Field(pattern=SECRET_NAME, examples=["standup-hook"])
 
 
 class WebhookIn(Shape):
@@ -86,7 +95,7 @@ class RoomOut(Shape):
 
 
 class MessageIn(Shape):
-    text: str = Field(min_length=1, max_length=64 * 1024, pattern=r"\S")
+    text: str = Field(min_length=1, max_length=64 * 1024, pattern=VISIBLE)
     kind: MessageKind = "message"
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from foliot.wire.instants import Id, Instant
-from foliot.wire.shape import Shape
+from foliot.wire.shape import SECRET_NAME, Shape
 
 MOST_AGENTS = 100
-SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
+SecretName = Annotated[str, StringConstraints(pattern=SECRET_NAME)]
 SecretValue = Annotated[str, StringConstraints(min_length=1, max_length=65_536)]
 GIVEN = "Agents that may name it in their jobs."
 

@@ -12,6 +12,8 @@ from typing import Any, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from foliot import wire
+
 UNKNOWN_FIELD = "unknown_field"
 MOST_HINTS = 100  # each hint costs time, and a request may have thousands of unknown fields
 
@@ -19,7 +21,9 @@ MOST_HINTS = 100  # each hint costs time, and a request may have thousands of un
 class Shape(BaseModel):
     """Strict: text is not a number and 1 is not true, so that mistakes of a client are reported."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=wire.builds_on_first_use
+    )
 
     @model_validator(mode="wrap")
     @classmethod
@@ -44,6 +48,36 @@ def refusal(kind: str, message: str, hint: str | None = None) -> PydanticCustomE
 def hint_of(error: ErrorDetails) -> str | None:
     hint = error.get("ctx", {}).get("hint")
     return hint if isinstance(hint, str) else None
+
+
+# What text must be, by the pattern that it must match.
+_SENTENCES: dict[str, str] = {}
+
+
+def described(pattern: str, sentence: str) -> str:
+    """Return the pattern. `sentence` is the message for text that does not match it."""
+    _SENTENCES[pattern] = sentence
+    return pattern
+
+
+def sentence_of(pattern: str) -> str:
+    return _SENTENCES.get(pattern, f"This must match the pattern {pattern}.")
+
+
+VISIBLE = described(r"\S", "This must have a visible character.")
+ONE_LINE = described(
+    r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$",
+    "A name must be on one line and have a visible character.",
+)
+TRIMMED = described(r"^\S(.*\S)?$", "This must be on one line, without blanks at either end.")
+LOWER_WORD = described(
+    r"^[a-z][a-z0-9_.-]{0,63}$",
+    "This must begin with a lower-case letter and have only lower-case letters, digits and _ . -, at most 64.",
+)
+SECRET_NAME = described(
+    r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$",
+    "The name of a secret has only letters, digits and _ . -, at most 100, and does not begin with . or -.",
+)
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str | None:

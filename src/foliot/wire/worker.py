@@ -11,17 +11,28 @@ from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import HostName, JsonObject, TypeName
 from foliot.wire.runs import Trigger
-from foliot.wire.shape import Shape
+from foliot.wire.shape import Shape, described
 
 LONGEST_WAIT = timedelta(seconds=30)
 MOST_REPORTS = 500
 MOST_LINES = 1_000  # in one chunk
 MOST_HELD = 10_000
 MOST_CONTENT = 64 << 20  # characters of base64; the installation's own bound is lower
-LabelName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^\S+$")]
+LabelName = Annotated[
+    str, StringConstraints(min_length=1, max_length=63, pattern=described(r"^\S+$", "A label has no blanks."))
+]
 LabelText = Annotated[str, StringConstraints(max_length=200)]
 Labels = Annotated[dict[LabelName, LabelText], Field(max_length=50)]
-Queue = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9_.-]{0,63})$")]
+Queue = Annotated[
+    str,
+    StringConstraints(
+        pattern=described(
+            r"^(\*|[a-z][a-z0-9_.-]{0,63})$",
+            "A queue begins with a lower-case letter and has only lower-case letters, digits and _ . -, at most 64; "
+            "* is all of them.",
+        )
+    ),
+]
 Permits = Annotated[int, Field(ge=1, le=1_000)]
 Fence = Annotated[int, Field(ge=1, le=2_147_483_647)]
 MOST_TYPES = 200

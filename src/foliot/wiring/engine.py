@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from foliot.engine.courier import Courier
 from foliot.engine.hints import HintListener
 from foliot.engine.janitor import Janitor, JanitorTask
 from foliot.engine.loop import Loop
+from foliot.engine.notifier import Notifier
 from foliot.engine.scheduler import CHECK_EVERY, Scheduler
 from foliot.engine.sweeper import EVERY, Sweeper
 from foliot.services.hints import Announcer, Hint
+from foliot.services.notifications.dispatch import NotifierPolicy
 from foliot.services.scheduling.tick import BATCH
 from foliot.storage.tx import Database
 from foliot.wiring.worker_process import WorkerProcess
@@ -39,19 +41,19 @@ class Engine:
         *,
         janitor_tasks: Sequence[JanitorTask] = (),
         courier: Courier | None = None,
+        policy: Callable[[], NotifierPolicy] | None = None,
         is_scheduling: bool = True,
         pace: Pace | None = None,
-        on_hint: Mapping[Hint, Callable[[], None]] | None = None,
     ) -> None:
-        """A node that is not scheduling leaves firing, sweeping and sending to other nodes."""
+        """A node that is not scheduling leaves firing, sweeping and sending to other nodes. `policy` decides about notifications."""
         self._announcer = Announcer(database)
-        announce = self.announce = self._announcer.announce
+        announce = self._announcer.announce
         pace = pace or Pace()
         scheduler = Scheduler(database, announce, check_every=pace.poll_interval, batch=pace.poll_batch)
         self._scheduler = Loop("scheduler", scheduler.step)
         self._is_scheduling = is_scheduling
         self._loops: list[Loop] = []
-        wakes = dict(on_hint or {})
+        wakes: dict[Hint, Callable[[], None]] = {}
         if is_scheduling:
             self._loops += [
                 self._scheduler,
@@ -65,6 +67,8 @@ class Engine:
             sending = Loop("courier", self._courier.step)
             self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
             self._loops.append(sending)
+        if is_scheduling and policy is not None:
+            self._loops.append(Loop("notifier", Notifier(database, announce, policy).step))
         self._hints = Loop("hints", HintListener(database, listen_url, wakes).step, within=None)
         self._worker = worker
         self._worker_loop = Loop("worker", worker.step, within=None) if worker else None

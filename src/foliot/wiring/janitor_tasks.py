@@ -10,6 +10,7 @@ from foliot.services.identity.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.jobs.defaults import apply_unapplied
 from foliot.services.jobs.job_status import finish_purges
 from foliot.services.messaging import courier, events, rooms
+from foliot.services.notifications import dispatch
 from foliot.services.runs.retention import prune
 from foliot.services.runs.statistics import roll_up
 from foliot.services.scheduling.repair import refresh_zone_data, repair_runs, repair_timers
@@ -72,6 +73,9 @@ def janitor_tasks(
     async def prune_outbox() -> bool:
         return await courier.prune(database) > 0
 
+    async def prune_incidents() -> bool:
+        return await dispatch.prune(database) > 0
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -87,4 +91,5 @@ def janitor_tasks(
         prune_events,
         prune_messages,
         prune_outbox,
+        prune_incidents,
     )

@@ -1,6 +1,6 @@
-"""`foliot serve`: one process with a database, an HTTP server and an orderly shutdown.
+"""`foliot serve`: the engine in this process, HTTP and the worker in child processes, a database and an orderly shutdown.
 
-Why: docs/decisions/001-postgresql-is-the-only-database.md
+Why: docs/decisions/008-node-roles-and-child-processes.md
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ import signal
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
-import uvicorn
-
 from foliot import __version__
-from foliot.channels.webhook import WebhookChannel
 from foliot.clock import monotonic
 from foliot.domain.addresses import networks
 from foliot.domain.errors import DatabaseUnavailable, FoliotError
@@ -29,20 +26,16 @@ from foliot.domain.schedule.zone import ZONE_DATA_VERSION
 from foliot.egress.client import Egress
 from foliot.embedded.server import EmbeddedServer
 from foliot.engine.courier import Courier
-from foliot.services.hints import Hint
+from foliot.engine.loop import Loop
 from foliot.services.identity import installation
-from foliot.services.identity.authentication import Authenticator
 from foliot.services.jobs import defaults
 from foliot.services.secrets import master_key
-from foliot.services.workers import workers
 from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
-from foliot.storage.tx import Database
-from foliot.web.app import create_app
+from foliot.storage.tx import Database, PoolSize
 from foliot.web.console.session import SignInLinks
-from foliot.web.health import Readiness
-from foliot.web.rate_limits import RateLimits
-from foliot.web.work_signal import WorkSignal
+from foliot.wiring.api_main import ENGINE_SPEAKS_EVERY, ApiAssignment
+from foliot.wiring.api_process import ApiProcess, ForkedProcess, fork_api_processes
 from foliot.wiring.database import (
     DatabaseHandle,
     configure_logging,
@@ -56,53 +49,51 @@ from foliot.wiring.engine import Engine, Pace
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
+from foliot.wiring.notifications import notifier_policy_of, sender_of
 from foliot.wiring.policies import (
     allows_loopback,
-    auth_failure_rate,
     defaults_of,
     egress_allow_of,
-    egress_policy_of,
     is_loopback,
-    quotas_of,
     reject_database_user,
     sandbox_of,
 )
 from foliot.wiring.process import tune_garbage_collector
-from foliot.wiring.worker_main import check_sandbox, refuse_celery_without_results
+from foliot.wiring.worker_main import check_sandbox
 from foliot.wiring.worker_process import WorkerProcess
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-READYZ_WITHIN = 2.0  # seconds
 MOST_RESTARTS, RESTARTS_WITHIN = 3, 600.0  # of the private PostgreSQL; seconds
 # Seconds after the stop signal. Requests get at most ten, runs at most nine and a half at the same time.
 STOP_POSTGRES_AT = 10.5  # which also ends whatever still waits for its answer
 ALL_STOPPED_AT = 14.0
 EXIT_AT = 14.5  # of the 15 that we promise
-HELD = "A backup was restored: no job runs until `foliot db release` says what becomes of the times missed."
-ROLES_MISSING = "This node does not do everything, and no other can share its private PostgreSQL: set FOLIOT_DATABASE_URL."
+ENGINE_POOL = PoolSize(1, 8)
 LOOPBACK_LINE = (
     "  http jobs  may call this machine too, as it serves nobody else; FOLIOT_EGRESS_ALLOW=none forbids it"
 )
-NO_WORKER = "No worker is running: runs are recorded, but nothing executes them."
 
 
 def serve(settings: Settings, say: Say) -> None:
     """Run until a signal ends it. `say` prints for people; events go to the log."""
     configure_logging(settings)
     exit_on_signals()
-    with (
-        lock_data_dir(settings),
-        listener(settings.host, settings.port) as listening,
-        open_database(settings) as handle,
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(lock_data_dir(settings))
+        listening = stack.enter_context(listener(settings.host, settings.port))
+        tune_garbage_collector()
+        forked = fork_api_processes(settings.api_processes, listening)
+        for each in forked:
+            stack.callback(each.end)  # where the start fails before they get their settings
+        handle = stack.enter_context(open_database(settings))
         if settings.allow_commands and handle.server is not None:
             reject_database_user(sandbox_of(settings), handle.server.cluster)
         _, facts = migrate_and_inspect(handle)
         try:
             tune_garbage_collector()
-            asyncio.run(Node(settings, handle, facts, say).run(listening))
+            asyncio.run(Node(settings, handle, facts, say).run(listening, forked))
         finally:
             exit_on_signals()  # asyncio has restored the defaults; PostgreSQL has still to be stopped
     log.info("server.stopped")
@@ -115,56 +106,26 @@ class Node:
         self._facts = facts
         self._say = say
         self._stopping = asyncio.Event()
+        self._is_hurried = False
         self._shutdown = Shutdown(handle)
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
-        self._db = Database(handle.url)
-        self._authenticator = Authenticator(self._db, quotas_of(settings))
+        self._db = Database(handle.url, size=ENGINE_POOL)
         self._vault = vault_of(given_keys(settings), settings.data_dir)
-        bell, cancel_bell = WorkSignal(), WorkSignal()
-        self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
+        self._egress = Egress(networks(egress_allow_of(settings)))
+        self._sender = sender_of(settings, self._egress, self._db)
+        self._url: str | None = None  # that it listens on, once it does
         self._engine = Engine(
             self._db,
             settings.listen_url or handle.url,
             self._worker_process(),
             janitor_tasks=janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
-            courier=Courier(self._db, self._webhooks.send, self._vault),
+            courier=Courier(self._db, self._sender.send, self._vault),
+            policy=lambda: notifier_policy_of(settings, self._url),
             is_scheduling="scheduler" in settings.roles,
             pace=Pace(settings.poll_interval / 1000, settings.poll_batch, settings.sweep_interval / 1000),
-            on_hint={
-                Hint.KEYS: self._authenticator.forget,
-                Hint.READY: bell.ring,
-                Hint.CANCELS: cancel_bell.ring,
-            },
         )
-        refuse_celery_without_results(settings)
-        self._links = SignInLinks()
-        self._http = HttpServer(
-            uvicorn.Config(
-                create_app(
-                    self.readiness,
-                    self._stopping,
-                    self._db,
-                    self._engine.announce,
-                    authenticator=self._authenticator,
-                    vault=self._vault,
-                    rates=RateLimits(auth_failure_rate(settings)),
-                    reach=egress_policy_of(settings),
-                    bell=bell,
-                    cancel_bell=cancel_bell,
-                    lease=timedelta(seconds=settings.worker_lease),
-                    artifact_bytes=settings.artifact_bytes,
-                    with_api="api" in settings.roles,
-                    links=self._links,
-                ),
-                lifespan="off",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=settings.shutdown_grace,
-            )
-        )
+        self._apis: list[ApiProcess] = []
 
     def _worker_process(self) -> WorkerProcess | None:
         if "worker" not in self._settings.roles or self._settings.worker_concurrency == 0:
@@ -172,7 +133,7 @@ class Node:
         check_sandbox(self._settings)
         return WorkerProcess(self._settings, self._handle.url)
 
-    async def run(self, listening: socket.socket) -> None:
+    async def run(self, listening: socket.socket, forked: Sequence[ForkedProcess]) -> None:
         loop = asyncio.get_running_loop()
         for each in SIGNALS:
             loop.add_signal_handler(each, self.stop, each.name)
@@ -180,53 +141,61 @@ class Node:
             self._watch(self._handle.server, loop)
         async with self._db:
             lines = await self._first_lines()
-            url = url_of(listening)
+            self._url = url_of(listening)
             self._engine.start()
             with ExitStack() as while_serving:
-
-                def on_started() -> None:
-                    while_serving.enter_context(publish_address(self._settings.data_dir, url))
-                    self._announce(url, lines)
-
-                self._http.on_started = on_started
+                on_ready = self._on_ready(listening, lines, while_serving)
+                self._apis = [
+                    ApiProcess(self._settings, listening, self._assignment(), each, on_ready)
+                    for each in forked
+                ]
+                steps = [*(Loop("api", each.step, within=None) for each in self._apis)]
+                steps.append(Loop("api status", self._tell_status))
+                tasks = [asyncio.create_task(each.run(), name=each.name) for each in steps]
                 try:
-                    await self._http.serve([listening])
+                    await self._stopping.wait()
                 finally:
+                    await asyncio.gather(*(each.wait() for each in self._apis))
                     await self._engine.stop()
-                    self._webhooks.close()
-                    await self._authenticator.close()
+                    self._egress.close()
+                    for task in tasks:
+                        task.cancel()
         if self._broken is not None:
             raise self._broken
 
     def stop(self, reason: str) -> None:
-        """Stop the node. A second call no longer waits for requests under way."""
-        if self._stopping.is_set():
-            self._http.force_exit = True
-        log.info("server.stopping", extra={"reason": reason, "at_once": self._http.force_exit})
+        """Stop the node. A second call no longer waits for requests and runs under way."""
+        self._is_hurried = self._stopping.is_set()
+        log.info("server.stopping", extra={"reason": reason, "at_once": self._is_hurried})
         self._stopping.set()
         self._shutdown.begin()
-        self._engine.drain(at_once=self._http.force_exit)  # runs end while HTTP does
-        self._http.should_exit = True
+        self._engine.drain(at_once=self._is_hurried)  # runs end while HTTP does
+        for each in self._apis:
+            each.terminate(at_once=self._is_hurried)
 
-    async def readiness(self) -> Readiness:
-        missing = ["this node is stopping"] if self._stopping.is_set() else []
-        missing += self._engine.missing
-        # The caller has shown no key: names of logins are for the log only.
+    def _assignment(self) -> ApiAssignment:
+        # Who asks for /readyz has shown no key: names of logins are for the log only.
         warnings = [each.replace(f"login {self._facts.login}", "login") for each in self._facts.warnings]
-        try:
-            async with asyncio.timeout(READYZ_WITHIN):
-                state = await installation.state(self._db)
-                if state.is_held:
-                    warnings.append(HELD)
-                if not master_key.opens_canary(self._vault, state):
-                    warnings.append(master_key.WRONG)
-                if not await workers.count_alive(self._db):
-                    warnings.append(NO_WORKER)
-        except (FoliotError, TimeoutError):
-            missing.append("database")
-        if self._handle.server is not None and self._settings.roles != ROLES:
-            warnings.append(ROLES_MISSING)
-        return Readiness(tuple(missing), tuple(warnings), self._settings.roles)
+        return ApiAssignment(self._handle.url, tuple(warnings), self._handle.server is not None)
+
+    async def _tell_status(self) -> timedelta:
+        for each in self._apis:
+            each.tell(self._engine.missing)
+        return timedelta(seconds=ENGINE_SPEAKS_EVERY)
+
+    def _on_ready(self, listening: socket.socket, lines: list[str], stack: ExitStack) -> Callable[[], None]:
+        """Return what to do when an HTTP process listens: the first one is the start of the server."""
+        is_first = True
+
+        def on_ready() -> None:
+            nonlocal is_first
+            if is_first and not self._stopping.is_set():
+                is_first = False
+                url = url_of(listening)
+                stack.enter_context(publish_address(self._settings.data_dir, url))
+                self._announce(url, lines)
+
+        return on_ready
 
     async def _first_lines(self) -> list[str]:
         """Prepare the installation and return the greeting's lines about it; the first start makes the admin key."""
@@ -256,7 +225,8 @@ class Node:
             key = (self._settings.data_dir / "admin.key").read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError):
             return None
-        return f"{url}/console/sign-in?link={self._links.make(key)}" if key else None
+        token = SignInLinks(self._settings.data_dir).make(key) if key else None
+        return None if token is None else f"{url}/console/sign-in?link={token}"
 
     def _announce(self, url: str, lines: list[str]) -> None:
         if self._settings.log_format != "json":
@@ -338,19 +308,6 @@ class Shutdown:
         never.wait(max(0.0, EXIT_AT - STOP_POSTGRES_AT - (monotonic() - began)))
         log.error("server.cut_off", extra={"reason": "something did not end in time"})
         os._exit(1)
-
-
-class HttpServer(uvicorn.Server):
-    on_started: Callable[[], None]
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.on_started()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Keep uvicorn from handling signals: the node stops its parts in its own order."""
-        yield
 
 
 def exit_on_signals() -> None:

@@ -22,6 +22,7 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 PER_KEY, PER_WORKSPACE = 100, 500  # requests a second
 FAILURES = 60  # requests with invalid keys, a minute
 JOBS = 10_000
+TIMEOUT = 86_400  # seconds
 HOSTS, SERVERS = 1_000, 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
 ROOMS, ROOM_MESSAGES = 10_000, 100_000
@@ -80,6 +81,7 @@ def quotas_of(settings: Settings) -> Quotas:
     return Quotas(
         jobs=_limit(settings, settings.quota_jobs, JOBS),
         min_interval=settings.quota_min_interval,
+        max_timeout=_limit(settings, settings.max_timeout, TIMEOUT),
         payload_bytes=settings.quota_payload_bytes,
         requests_per_second=_limit(settings, settings.rate_per_workspace, PER_WORKSPACE),
         key_requests_per_second=_limit(settings, settings.rate_per_key, PER_KEY),

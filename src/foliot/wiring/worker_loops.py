@@ -35,9 +35,10 @@ class WorkerLoops:
         permits: int,
         external_runs: int = EXTERNAL_RUNS,
         *,
+        reserve: int = 0,
         last_reports_within: float = LAST_REPORTS_WITHIN,
     ) -> None:
-        self.worker = worker = Worker(link, handlers, permits, external_runs=external_runs)
+        self.worker = worker = Worker(link, handlers, permits, reserve=reserve, external_runs=external_runs)
         self.claims, reports = Loop("claim", worker.step), Loop("report", worker.reporter.step)
         logs, progress = Loop("logs", worker.logs.step), Loop("progress", worker.progress.step)
         worker.wake, worker.reporter.wake = self.claims.wake, reports.wake

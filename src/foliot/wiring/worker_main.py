@@ -45,6 +45,7 @@ from foliot.worker.link import Link, LocalLink
 
 log = logging.getLogger("foliot.wiring.worker_main")  # run as a program, its name would be __main__
 TIMERS_PAUSE = 0.25  # seconds between hints that settlement may have moved a timer
+RESERVE = 10  # places beyond the permits, unless a setting says otherwise
 EXIT_WITHIN = 5.0  # seconds after the grace, should the loop be stuck and the parent dead
 
 
@@ -146,9 +147,17 @@ async def _run(settings: Settings, database_url: str, *, is_child: bool = True) 
                 JobTypeDescription(name, described[name].description, described[name].config_schema)
                 for name in sorted(handlers.keys() & described.keys())
             ],
+            longest_timeout=quotas_of(settings).longest_timeout,
             artifact_quota=quotas_of(settings).artifact_bytes,
         )
-        loops = WorkerLoops(link, handlers, settings.worker_concurrency, settings.bridge_in_flight)
+        permits, reserve = settings.worker_concurrency, settings.worker_reserve
+        loops = WorkerLoops(
+            link,
+            handlers,
+            permits,
+            settings.bridge_in_flight,
+            reserve=min(permits, RESERVE) if reserve is None else reserve,
+        )
         worker, claims = loops.worker, loops.claims
 
         def on_cancel() -> None:

@@ -32,7 +32,7 @@ from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.settlement.report import Report
-from foliot.services.workers.claim import Claimed, Work
+from foliot.services.workers.claim import Claimed, ClaimSize, Work
 from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.wire import worker as wire
 
@@ -108,9 +108,10 @@ class HttpLink:
         with _translate_errors():
             await self._client.worker.leave(worker_id)
 
-    async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], size: ClaimSize) -> list[Work]:
+        """Claim up to the permits: the server gives this worker the runs of one workspace only."""
         with _translate_errors():
-            answer = await self._client.worker.claim(worker_id, types, permits, wait=WAIT)
+            answer = await self._client.worker.claim(worker_id, types, size.permits, wait=WAIT)
         return [_work(each) for each in answer.items]
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:

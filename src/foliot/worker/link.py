@@ -11,6 +11,7 @@ from typing import Protocol
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
+from foliot.domain.policy import LONGEST_WAIT
 from foliot.services import Database
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs import artifacts, logs
@@ -19,7 +20,7 @@ from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import workers
-from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, Work, claim_work
 from foliot.services.workers.workers import HeartbeatReply
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Link(Protocol):
 
     async def leave(self, worker_id: WorkerId) -> None: ...
 
-    async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]: ...
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], size: ClaimSize) -> list[Work]: ...
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]: ...
 
@@ -62,6 +63,7 @@ class LocalLink:
     vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
     described: Sequence[JobTypeDescription] = ()  # its job types, for servers that do not have them
+    longest_timeout: timedelta = LONGEST_WAIT  # jobs with a longer one are ended after this
     artifact_quota: int | None = None  # bytes, for workspaces without a quota of their own
     _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # by the types of a claim
 
@@ -80,12 +82,13 @@ class LocalLink:
     async def leave(self, worker_id: WorkerId) -> None:
         await workers.leave(self.database, worker_id)
 
-    async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], size: ClaimSize) -> list[Work]:
         found: list[Work] = []
         turns = self._turns.setdefault(tuple(types), Turns())
         for queue in self.queues:
-            if len(found) < permits:
-                claimer = Claimer(worker_id, queue, types, permits - len(found), turns)
+            if len(found) < size.permits:
+                left = size._replace(permits=size.permits - len(found))
+                claimer = Claimer(worker_id, queue, types, left, turns, longest=self.longest_timeout)
                 loaded, orphans = await claim_work(self.database, claimer, self.vault)
                 found += loaded
                 for each in orphans:  # the sweeper ends its lease at its deadline

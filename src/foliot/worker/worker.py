@@ -25,6 +25,7 @@ from foliot.worker.attempt import run_handler
 from foliot.worker.deadlines import Deadlines
 from foliot.worker.link import Link
 from foliot.worker.log_buffer import LogBuffer
+from foliot.worker.places import Places
 from foliot.worker.progress import ProgressBuffer
 from foliot.worker.reporter import BATCH, Reporter
 from foliot.worker.task_lanes import TaskLanes
@@ -36,7 +37,6 @@ Key = tuple[RunId, int]
 AT_ONCE = timedelta(0)
 CHECK_EVERY = 1.0  # seconds between claims when no hint comes
 ENDS_WITHIN = 1.5  # seconds for attempts to end once they must stop
-LARGEST_CLAIM = 500  # runs: the next claim is under way while these start
 EXTERNAL_RUNS = 1_000  # runs at once that take no permit
 
 
@@ -46,7 +46,7 @@ class Attempt:
     work: Work
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
-    takes_permit: bool
+    places: Places
     end: Outcome | None = None  # the outcome to report when the attempt is ended from outside
     task: asyncio.Task[None] | None = None  # set once the attempt waits, and can be cancelled
     over: bool = False
@@ -76,11 +76,14 @@ class Worker:
         handlers: Mapping[str, Handler],
         permits: int,
         *,
+        reserve: int = 0,
         external_runs: int = EXTERNAL_RUNS,
         logs: LogBuffer | None = None,
         chance: Random | None = None,
     ) -> None:
-        """`external_runs` bounds the runs that only wait for another engine, and take no permit."""
+        """`reserve` has places beside the permits for workspaces that hold few. `external_runs` bounds the runs that only wait
+        for another engine, and take no permit; a tenth of them is a reserve too.
+        """
         self.wake: Callable[[], None] = lambda: None
         self.on_started: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
@@ -95,9 +98,9 @@ class Worker:
         self._handlers = handlers
         self._types = sorted(each for each, handler in handlers.items() if takes_permit(handler))
         self._external_types = sorted(handlers.keys() - set(self._types))
-        self._permits = permits
-        self._external_runs = external_runs if self._external_types else 0
-        self._running_external = 0
+        self._places = Places(permits, reserve)
+        external = external_runs if self._external_types else 0
+        self._external = Places(external - external // 10, external // 10)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._deadlines = Deadlines(self._time_out)
@@ -113,12 +116,10 @@ class Worker:
             await self._hand_back_unknown(worker_id)
         if self.reporter.unsent > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes this loop
-        free = self._permits + self._running_external - len(self._attempts)
         try:
-            found = await self._claim(worker_id, self._types, free)
+            found = await self._claim(worker_id, self._types, self._places)
             if self._external_types:
-                free = self._external_runs - self._running_external
-                found = await self._claim(worker_id, self._external_types, free) or found
+                found = await self._claim(worker_id, self._external_types, self._external) or found
         except WorkerGone:
             if self.id == worker_id:
                 self.stop_all("given up for lost")
@@ -169,7 +170,7 @@ class Worker:
         """
         self.is_draining = True
         for attempt in list(self._attempts.values()):
-            if not attempt.takes_permit:
+            if attempt.places is self._external:
                 self._end(attempt, HandedBack())
         await self._wait_for_all(grace)
         for attempt in list(self._attempts.values()):
@@ -182,7 +183,7 @@ class Worker:
         """Register under a new id. The step does so when there is none."""
         began = monotonic()
         types = sorted(self._handlers)
-        self.id = await self._link.register(types, self._permits + self._external_runs)
+        self.id = await self._link.register(types, self._places.all + self._external.all)
         self.on_registered(self.id, began)
         log.info("worker.registered", extra={"worker": str(self.id), "types": types})
         return self.id
@@ -193,25 +194,28 @@ class Worker:
             self.reporter.put(report)
         self._claim_lost = False
 
-    async def _claim(self, worker_id: WorkerId, types: list[str], free: int) -> bool:
+    async def _claim(self, worker_id: WorkerId, types: list[str], places: Places) -> bool:
         """Claim runs and start them. Return whether there were any."""
-        if free <= 0 or not types:
+        size = places.claim_size(monotonic()) if types else None
+        if size is None:
             return False  # the next attempt to end wakes this loop
         try:
-            found = await self._link.claim(worker_id, types, min(free, LARGEST_CLAIM))
+            found = await self._link.claim(worker_id, types, size)
         except WorkerGone:
             raise
         except BaseException:
             self._claim_lost = True
             raise
-        now, takes_permit = monotonic(), types is self._types
+        now = monotonic()
+        if not found:
+            places.found_none(now)
         attempts = [
             Attempt(
                 (work.claimed.run_id, work.claimed.fence),
                 work,
                 worker_id,
                 now + work.left.total_seconds(),
-                takes_permit,
+                places,
             )
             for work in found
         ]
@@ -221,8 +225,7 @@ class Worker:
                 self.reporter.put(report)
         elif attempts:
             self._attempts |= {attempt.key: attempt for attempt in attempts}
-            if not takes_permit:
-                self._running_external += len(attempts)
+            places.take(found)
             self._lanes.add(attempts)
             self.on_started()
         return bool(found)
@@ -250,7 +253,7 @@ class Worker:
         # Before it leaves `_attempts`, so that heartbeats always name it.
         self.reporter.put(Report(run_id, job_id, fence, worker_id, result.outcome, result.output))
         del self._attempts[key]
-        self._running_external -= not attempt.takes_permit
+        attempt.places.give_back(attempt.work)
         self.wake()
         if not self._attempts:
             self._all_over.set()
@@ -310,4 +313,7 @@ class Worker:
                 await asyncio.wait_for(self._all_over.wait(), within)
 
     def _nap(self) -> timedelta:
-        return timedelta(seconds=CHECK_EVERY * self._chance.uniform(0.5, 1))
+        seconds, now = CHECK_EVERY * self._chance.uniform(0.5, 1), monotonic()
+        # A hint that came too soon after an empty claim for the reserve is followed when its pause is over.
+        pauses = (each.reserve_pause(now) for each in (self._places, self._external))
+        return timedelta(seconds=min([seconds, *(pause for pause in pauses if pause)]))

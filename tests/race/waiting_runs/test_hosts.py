@@ -13,7 +13,7 @@ from foliot.domain.ids import RunId
 from foliot.domain.schedule import Manual
 from foliot.services.runs import run_control
 from foliot.services.workers import hosts
-from foliot.services.workers.claim import Claimer, Turns, _claim
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, _claim
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
 from tests.race.waiting_runs.locks import blocked
@@ -51,7 +51,7 @@ async def test_a_claim_for_a_host_waits_for_the_one_before_it_and_finds_the_chan
     await fill(harness, changes=2)
     other = await register_host(harness.database, h1.speaker, "h1")  # a second process of the same host
     async with harness.database.tx(Role.APP, harness.workspace) as tx:
-        claimer = Claimer(h1.worker, "", ["python"], 10, Turns(), harness.workspace, h1.id)
+        claimer = Claimer(h1.worker, "", ["python"], ClaimSize(10), Turns(), harness.workspace, h1.id)
         first, _ = await _claim(tx, claimer)
         second = asyncio.create_task(other.claim())
         async with blocked(second, watcher):
@@ -94,7 +94,7 @@ async def test_a_limit_that_is_lowered_waits_for_the_claim_under_way_and_binds_t
 ) -> None:
     await fill(harness, changes=0, reads=4)
     async with harness.database.tx(Role.APP, harness.workspace) as tx:
-        claimer = Claimer(h1.worker, "", ["python"], 2, Turns(), harness.workspace, h1.id)
+        claimer = Claimer(h1.worker, "", ["python"], ClaimSize(2), Turns(), harness.workspace, h1.id)
         first, _ = await _claim(tx, claimer)
         lowering = asyncio.create_task(
             hosts.change(harness.database, Scope(harness.workspace, TEST), h1.id, {"max_reads": 2})

@@ -127,3 +127,32 @@ async def test_a_recount_waits_for_who_is_counting(
             pass
     assert await counting == 0
     assert await in_use(harness) == 3
+
+
+async def test_a_claim_under_a_cap_passes_by_the_runs_of_another_claim(harness: WorkspaceHarness) -> None:
+    await fill(harness, 4)
+    order = ClaimOrder(harness.worker, "default", ["python"], 2)
+    async with (
+        asyncio.timeout(20),
+        harness.database.tx(Role.ENGINE) as one,
+        harness.database.tx(Role.ENGINE) as other,
+    ):
+        mine = await run_queue.lock_ready(one, order, [harness.workspace])
+        theirs = await run_queue.lock_ready(other, order, [harness.workspace])
+    assert (len(mine), len(theirs), mine.keys() & theirs.keys()) == (2, 2, set())
+
+
+async def test_a_permit_that_is_given_back_waits_for_nobody_who_has_the_next_in_line(
+    harness: WorkspaceHarness, owner_url: str
+) -> None:
+    """Who has that row ends or freezes the run, and may need the timer that the report holds."""
+    await set_limit(harness.database, Scope(harness.workspace, TEST), "", 1)
+    await fill(harness, 3)
+    [mine] = await harness.claim()
+    assert len(harness.waits()) == 2
+    async with await AsyncConnection.connect(owner_url) as holder, asyncio.timeout(20):
+        await holder.execute("SELECT FROM foliot.waiting ORDER BY position LIMIT 1 FOR UPDATE")
+        assert await harness.report(mine)
+        await holder.rollback()
+    assert await recount(harness.database) == 0
+    assert len(await harness.claim()) == 1

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import typer
 
-from foliot.cli import why
-from foliot.cli.jobs import actions, bulk, edit, overview, planned_times, views
+from foliot.cli.lazy_group import lazy_group
 
+COMMANDS = {
+    "list": "jobs.views:list_jobs",
+    "show": "jobs.views:show",
+    "create": "jobs.edit:create",
+    "edit": "jobs.edit:edit",
+    "pause": "jobs.actions:pause",
+    "resume": "jobs.actions:resume",
+    "disable": "jobs.actions:disable",
+    "run": "jobs.actions:run",
+    "history": "jobs.views:history",
+    "status": "jobs.overview:status",
+    "next": "jobs.views:next_times",
+    "why": "why:why",
+    "skip-next": "jobs.planned_times:skip_next",
+    "backfill": "jobs.planned_times:backfill",
+    "revisions": "jobs.edit:revisions",
+    "revert": "jobs.edit:revert",
+    "bulk": "jobs.bulk:bulk",
+    "delete": "jobs.actions:delete",
+}
 app = typer.Typer(
+    cls=lazy_group(COMMANDS),
     help="Jobs: create, inspect and control them. JOB is a name, an id, or the beginning of an id.",
     no_args_is_help=True,
 )
-app.command("list")(views.list_jobs)
-app.command("show")(views.show)
-app.command("create")(edit.create)
-app.command("edit")(edit.edit)
-app.command("pause")(actions.pause)
-app.command("resume")(actions.resume)
-app.command("disable")(actions.disable)
-app.command("run")(actions.run)
-app.command("history")(views.history)
-app.command("status")(overview.status)
-app.command("next")(views.next_times)
-app.command("why")(why.why)
-app.command("skip-next")(planned_times.skip_next)
-app.command("backfill")(planned_times.backfill)
-app.command("revisions")(edit.revisions)
-app.command("revert")(edit.revert)
-app.command("bulk")(bulk.bulk)
-app.command("delete")(actions.delete)

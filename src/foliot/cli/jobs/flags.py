@@ -227,6 +227,8 @@ class JobFlags:
         for field in JOB_FIELDS:
             if field.type is datetime and field.name in body:
                 body[field.name] = parse_time(body[field.name], now, zone, flag=_flag(field))
+            elif field.type is timedelta and field.name in body:
+                body[field.name] = _duration(body[field.name])
         return {**self.policies.body(), **body}
 
 

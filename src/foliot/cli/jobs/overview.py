@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from foliot.cli.freeze import format_scope
 from foliot.cli.jobs.views import format_counts, job_list
 from foliot.cli.output import pluralize
-from foliot.cli.session import Session, api_command
+from foliot.cli.session import Session, view_command
 from foliot.cli.tables import BOLD, GREEN, RED, YELLOW, Block, StyledLine, facts, stack, styled
 from foliot.cli.times import format_milliseconds, relative
 
@@ -24,7 +24,7 @@ FAILING = "failures:>0 status:active,paused,failed"
 MAX_FAILING = 20  # jobs that are listed
 
 
-@api_command
+@view_command
 def status(session: Session) -> None:
     """Show the state of the workspace: is all well, which jobs fail, what is held, what runs next."""
     stats = session.client.stats()

@@ -16,7 +16,7 @@ import typer
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.runs import run_table
-from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, api_command
+from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -72,7 +72,7 @@ class JobStatusChoice(StrEnum):
     ARCHIVED = "archived"
 
 
-@api_command
+@view_command
 def list_jobs(
     session: Session,
     q: Annotated[
@@ -129,7 +129,7 @@ def list_jobs(
         )
 
 
-@api_command
+@view_command
 def show(
     session: Session,
     job: JobRef,
@@ -144,7 +144,7 @@ def show(
     session.draw(job_page(found, session.now, times, _related_names(session, found)))
 
 
-@api_command
+@view_command
 def next_times(
     session: Session,
     job: JobRef,
@@ -162,7 +162,7 @@ def next_times(
         )
 
 
-@api_command
+@view_command
 def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
     found = find_job(session.client, job)

@@ -145,8 +145,11 @@ def _runs_out(question: Question, planned: PlannedTime, left: int) -> bool:
 
 
 def _is_stopped(question: Question, planned: PlannedTime) -> bool:
-    """Return whether the job is stopped at the planned time. A pause that ends before it does not count."""
-    if question.paused_until is not None and question.paused_until <= planned.due_at:
+    """Return whether the job is stopped at the planned time. A pause that ends before it does not count.
+
+    A time at the very end of a pause passed in it: the resume records it with the others.
+    """
+    if question.paused_until is not None and question.paused_until < planned.due_at:
         return False
     return question.status not in (JobStatus.ACTIVE, JobStatus.PENDING)
 

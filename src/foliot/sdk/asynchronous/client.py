@@ -1,41 +1,48 @@
-"""The client: calls in groups by noun, and calls about the whole workspace."""
+"""The client: calls in groups by noun, and calls about the whole workspace.
+
+Groups and shapes are imported when they are used: a command needs a few of them, and all take longer than the command.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi
-from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi
-from foliot.sdk.asynchronous.freezes import AsyncFreezesApi
-from foliot.sdk.asynchronous.hosts import AsyncHostsApi
 from foliot.sdk.asynchronous.http import AsyncTransport, events_of
-from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
-from foliot.sdk.asynchronous.jobs import AsyncJobsApi
-from foliot.sdk.asynchronous.limits import AsyncLimitsApi
-from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
-from foliot.sdk.asynchronous.runs import AsyncRunsApi
-from foliot.sdk.asynchronous.secrets import AsyncSecretsApi
-from foliot.sdk.asynchronous.worker import AsyncWorkerApi
 from foliot.sdk.connection import resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import parse_json
-from foliot.wire.audit import AuditOut, EventOut
-from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
-from foliot.wire.identity import MeOut
-from foliot.wire.reports import AgendaOut, StatsOut
-from foliot.wire.schedules import PreviewOut
 from foliot.wire.shape import PAGE, Page
+
+if TYPE_CHECKING:
+    from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi
+    from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi
+    from foliot.sdk.asynchronous.freezes import AsyncFreezesApi
+    from foliot.sdk.asynchronous.hosts import AsyncHostsApi
+    from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
+    from foliot.sdk.asynchronous.jobs import AsyncJobsApi
+    from foliot.sdk.asynchronous.limits import AsyncLimitsApi
+    from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
+    from foliot.sdk.asynchronous.runs import AsyncRunsApi
+    from foliot.sdk.asynchronous.secrets import AsyncSecretsApi
+    from foliot.sdk.asynchronous.worker import AsyncWorkerApi
+    from foliot.wire.audit import AuditOut, EventOut
+    from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
+    from foliot.wire.identity import MeOut
+    from foliot.wire.reports import AgendaOut, StatsOut
+    from foliot.wire.schedules import PreviewOut
 
 
 class AsyncClient:
     """Foliot over HTTP. It connects on the first call; a `with` block or `close` ends its connections.
 
-    `url` and `key` default to FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the server of the current folder.
+    `url` and `key` default to those of `profile` (or FOLIOT_PROFILE), then to FOLIOT_API_URL and FOLIOT_API_KEY, then
+    foliot.toml, then the server of the current folder.
     `workspace` is only for system keys. `ca` is a file of certificates to trust instead of the machine's. `timeout` is in
     seconds, for each attempt. The client retries only requests that are safe to repeat.
     """
@@ -46,31 +53,101 @@ class AsyncClient:
         key: str | None = None,
         workspace: str | None = None,
         *,
+        profile: str | None = None,
         ca: Path | str | None = None,
         timeout: float = 30.0,
         retries: int = 3,
     ) -> None:
-        connection = resolve_connection(url, key, None if ca is None else Path(ca))
+        connection = resolve_connection(url, key, None if ca is None else Path(ca), profile=profile)
         self.url = connection.url
-        self._http = AsyncTransport(connection, workspace=workspace, timeout=timeout, retries=retries)
-        self.jobs = AsyncJobsApi(self._http)
-        self.runs = AsyncRunsApi(self._http)
-        self.calendars = AsyncCalendarsApi(self._http)
-        self.freezes = AsyncFreezesApi(self._http)
-        self.limits = AsyncLimitsApi(self._http)
-        self.defaults = AsyncDefaultsApi(self._http)
-        self.rooms = AsyncRoomsApi(self._http)
-        self.keys = AsyncKeysApi(self._http)
-        self.members = AsyncMembersApi(self._http)
-        self.workspaces = AsyncWorkspacesApi(self._http)
-        self.secrets = AsyncSecretsApi(self._http)
-        self.hosts = AsyncHostsApi(self._http)
-        self.worker = AsyncWorkerApi(self._http)
+        self._http = AsyncTransport(
+            connection, workspace=workspace or connection.workspace, timeout=timeout, retries=retries
+        )
+
+    @cached_property
+    def jobs(self) -> AsyncJobsApi:
+        from foliot.sdk.asynchronous.jobs import AsyncJobsApi  # noqa: PLC0415
+
+        return AsyncJobsApi(self._http)
+
+    @cached_property
+    def runs(self) -> AsyncRunsApi:
+        from foliot.sdk.asynchronous.runs import AsyncRunsApi  # noqa: PLC0415
+
+        return AsyncRunsApi(self._http)
+
+    @cached_property
+    def calendars(self) -> AsyncCalendarsApi:
+        from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi  # noqa: PLC0415
+
+        return AsyncCalendarsApi(self._http)
+
+    @cached_property
+    def freezes(self) -> AsyncFreezesApi:
+        from foliot.sdk.asynchronous.freezes import AsyncFreezesApi  # noqa: PLC0415
+
+        return AsyncFreezesApi(self._http)
+
+    @cached_property
+    def limits(self) -> AsyncLimitsApi:
+        from foliot.sdk.asynchronous.limits import AsyncLimitsApi  # noqa: PLC0415
+
+        return AsyncLimitsApi(self._http)
+
+    @cached_property
+    def defaults(self) -> AsyncDefaultsApi:
+        from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi  # noqa: PLC0415
+
+        return AsyncDefaultsApi(self._http)
+
+    @cached_property
+    def rooms(self) -> AsyncRoomsApi:
+        from foliot.sdk.asynchronous.rooms import AsyncRoomsApi  # noqa: PLC0415
+
+        return AsyncRoomsApi(self._http)
+
+    @cached_property
+    def keys(self) -> AsyncKeysApi:
+        from foliot.sdk.asynchronous.identity import AsyncKeysApi  # noqa: PLC0415
+
+        return AsyncKeysApi(self._http)
+
+    @cached_property
+    def members(self) -> AsyncMembersApi:
+        from foliot.sdk.asynchronous.identity import AsyncMembersApi  # noqa: PLC0415
+
+        return AsyncMembersApi(self._http)
+
+    @cached_property
+    def workspaces(self) -> AsyncWorkspacesApi:
+        from foliot.sdk.asynchronous.identity import AsyncWorkspacesApi  # noqa: PLC0415
+
+        return AsyncWorkspacesApi(self._http)
+
+    @cached_property
+    def secrets(self) -> AsyncSecretsApi:
+        from foliot.sdk.asynchronous.secrets import AsyncSecretsApi  # noqa: PLC0415
+
+        return AsyncSecretsApi(self._http)
+
+    @cached_property
+    def hosts(self) -> AsyncHostsApi:
+        from foliot.sdk.asynchronous.hosts import AsyncHostsApi  # noqa: PLC0415
+
+        return AsyncHostsApi(self._http)
+
+    @cached_property
+    def worker(self) -> AsyncWorkerApi:
+        from foliot.sdk.asynchronous.worker import AsyncWorkerApi  # noqa: PLC0415
+
+        return AsyncWorkerApi(self._http)
 
     async def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
     ) -> PreviewOut:
         """Return a schedule in words and its next times. Nothing is stored."""
+        from foliot.wire.schedules import PreviewOut  # noqa: PLC0415
+
         query = {"n": n, "after": after}
         return await self._http.read(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
 
@@ -84,15 +161,21 @@ class AsyncClient:
         tag: str | None = None,
     ) -> AgendaOut:
         """Return planned runs in the order they start. Default: the next day."""
+        from foliot.wire.reports import AgendaOut  # noqa: PLC0415
+
         query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
         return await self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
     async def stats(self, *, days: int | None = None) -> StatsOut:
         """Return the state of the workspace and its run counts by day."""
+        from foliot.wire.reports import StatsOut  # noqa: PLC0415
+
         return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query={"days": days}))
 
     async def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""
+        from foliot.wire.identity import MeOut  # noqa: PLC0415
+
         return await self._http.read(MeOut, ApiRequest("GET", "/me"))
 
     async def audit(
@@ -108,6 +191,8 @@ class AsyncClient:
         cursor: str | None = None,
     ) -> Page[AuditOut]:
         """Return one page of changes, newest first, with the values before and after."""
+        from foliot.wire.audit import AuditOut  # noqa: PLC0415
+
         query = {
             "actor": actor,
             "action": action,
@@ -127,6 +212,8 @@ class AsyncClient:
 
         After a broken connection it resumes after the last event.
         """
+        from foliot.wire.audit import EventOut  # noqa: PLC0415
+
         query = {"types": types, "job": job}
         async for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
@@ -134,18 +221,26 @@ class AsyncClient:
 
     async def workers(self) -> WorkersOut:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""
+        from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
+
         return await self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
 
     async def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""
+        from foliot.wire.fleet import QueuesOut  # noqa: PLC0415
+
         return await self._http.read(QueuesOut, ApiRequest("GET", "/queues"))
 
     async def job_types(self) -> JobTypesOut:
         """Return the types that a job may have."""
+        from foliot.wire.fleet import JobTypesOut  # noqa: PLC0415
+
         return await self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
 
     async def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
         """Enable or disable a job type in this workspace. While disabled, its planned times are skipped. For administrators."""
+        from foliot.wire.fleet import JobTypeOut  # noqa: PLC0415
+
         body = {"enabled": enabled, "reason": reason}
         request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
         return await self._http.read(JobTypeOut, request)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone
 from foliot.sdk.request import ApiRequest, Ref, post, without_none
 from foliot.sdk.response import Reader, reader
-from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
 from foliot.wire.jobs import BackfillOut, SkipNextOut
+
+if TYPE_CHECKING:
+    from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
 
 Ran = TypeVar("Ran")
 
@@ -112,6 +114,8 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
 
         While some are `remaining`, call again with `after` set to `next_after` of the result.
         """
+        from foliot.wire.bulk import BulkOut  # noqa: PLC0415
+
         body = without_none(
             action=action,
             ids=ids,
@@ -136,6 +140,8 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         force: bool = False,
     ) -> BulkOut:
         """Archive many jobs, or delete them with their history (`purge`)."""
+        from foliot.wire.bulk import BulkOut  # noqa: PLC0415
+
         body = without_none(
             ids=ids,
             q=q,

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Any, Unpack, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from foliot.sdk.asynchronous.http import AsyncTransport, Changed, Gone, each_of
 from foliot.sdk.asynchronous.job_actions import AsyncJobActions, Ran
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
 from foliot.sdk.response import raise_for_error, reader
-from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import JobIn, JobOut, RevisionOut
-from foliot.wire.reports import ExplanationOut, JobStatsOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
+
+if TYPE_CHECKING:
+    from foliot.wire.dry_run import DryRunOut, RunDryRunOut
+    from foliot.wire.reports import ExplanationOut, JobStatsOut
 
 
 class AsyncJobRecords:
@@ -38,11 +41,15 @@ class AsyncJobRecords:
 
     async def explain(self, job_id: Ref, *, at: datetime | str | None = None) -> ExplanationOut:
         """Explain why it ran, did not run or will not run at an instant. Default: its last planned time."""
+        from foliot.wire.reports import ExplanationOut  # noqa: PLC0415
+
         request = ApiRequest("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
         return await self._http.read(ExplanationOut, request)
 
     async def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
         """Return its run counts by day and in total, and the durations of the newest runs."""
+        from foliot.wire.reports import JobStatsOut  # noqa: PLC0415
+
         request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
         return await self._http.read(JobStatsOut, request)
 
@@ -166,8 +173,13 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
 class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
     def __init__(self, http: AsyncTransport) -> None:
         super().__init__(http, reader(JobOut), raise_for_error, reader(RunOut))
+
+    @cached_property
+    def dry_run(self) -> AsyncJobWrites[DryRunOut, DryRunOut, RunDryRunOut]:
+        from foliot.wire.dry_run import DryRunOut, RunDryRunOut  # noqa: PLC0415
+
         preview = reader(DryRunOut)
-        self.dry_run = AsyncJobWrites(http, preview, preview, reader(RunDryRunOut), dry_run=True)
+        return AsyncJobWrites(self._http, preview, preview, reader(RunDryRunOut), dry_run=True)
 
     async def list(
         self,

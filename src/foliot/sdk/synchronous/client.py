@@ -1,42 +1,49 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""The client: calls in groups by noun, and calls about the whole workspace."""
+"""The client: calls in groups by noun, and calls about the whole workspace.
+
+Groups and shapes are imported when they are used: a command needs a few of them, and all take longer than the command.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from foliot.sdk.connection import resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import parse_json
-from foliot.sdk.synchronous.calendars import CalendarsApi
-from foliot.sdk.synchronous.defaults import DefaultsApi
-from foliot.sdk.synchronous.freezes import FreezesApi
-from foliot.sdk.synchronous.hosts import HostsApi
 from foliot.sdk.synchronous.http import Transport, events_of
-from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
-from foliot.sdk.synchronous.jobs import JobsApi
-from foliot.sdk.synchronous.limits import LimitsApi
-from foliot.sdk.synchronous.rooms import RoomsApi
-from foliot.sdk.synchronous.runs import RunsApi
-from foliot.sdk.synchronous.secrets import SecretsApi
-from foliot.sdk.synchronous.worker import WorkerApi
-from foliot.wire.audit import AuditOut, EventOut
-from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
-from foliot.wire.identity import MeOut
-from foliot.wire.reports import AgendaOut, StatsOut
-from foliot.wire.schedules import PreviewOut
 from foliot.wire.shape import PAGE, Page
+
+if TYPE_CHECKING:
+    from foliot.sdk.synchronous.calendars import CalendarsApi
+    from foliot.sdk.synchronous.defaults import DefaultsApi
+    from foliot.sdk.synchronous.freezes import FreezesApi
+    from foliot.sdk.synchronous.hosts import HostsApi
+    from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
+    from foliot.sdk.synchronous.jobs import JobsApi
+    from foliot.sdk.synchronous.limits import LimitsApi
+    from foliot.sdk.synchronous.rooms import RoomsApi
+    from foliot.sdk.synchronous.runs import RunsApi
+    from foliot.sdk.synchronous.secrets import SecretsApi
+    from foliot.sdk.synchronous.worker import WorkerApi
+    from foliot.wire.audit import AuditOut, EventOut
+    from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
+    from foliot.wire.identity import MeOut
+    from foliot.wire.reports import AgendaOut, StatsOut
+    from foliot.wire.schedules import PreviewOut
 
 
 class Client:
     """Foliot over HTTP. It connects on the first call; a `with` block or `close` ends its connections.
 
-    `url` and `key` default to FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the server of the current folder.
+    `url` and `key` default to those of `profile` (or FOLIOT_PROFILE), then to FOLIOT_API_URL and FOLIOT_API_KEY, then
+    foliot.toml, then the server of the current folder.
     `workspace` is only for system keys. `ca` is a file of certificates to trust instead of the machine's. `timeout` is in
     seconds, for each attempt. The client retries only requests that are safe to repeat.
     """
@@ -47,31 +54,101 @@ class Client:
         key: str | None = None,
         workspace: str | None = None,
         *,
+        profile: str | None = None,
         ca: Path | str | None = None,
         timeout: float = 30.0,
         retries: int = 3,
     ) -> None:
-        connection = resolve_connection(url, key, None if ca is None else Path(ca))
+        connection = resolve_connection(url, key, None if ca is None else Path(ca), profile=profile)
         self.url = connection.url
-        self._http = Transport(connection, workspace=workspace, timeout=timeout, retries=retries)
-        self.jobs = JobsApi(self._http)
-        self.runs = RunsApi(self._http)
-        self.calendars = CalendarsApi(self._http)
-        self.freezes = FreezesApi(self._http)
-        self.limits = LimitsApi(self._http)
-        self.defaults = DefaultsApi(self._http)
-        self.rooms = RoomsApi(self._http)
-        self.keys = KeysApi(self._http)
-        self.members = MembersApi(self._http)
-        self.workspaces = WorkspacesApi(self._http)
-        self.secrets = SecretsApi(self._http)
-        self.hosts = HostsApi(self._http)
-        self.worker = WorkerApi(self._http)
+        self._http = Transport(
+            connection, workspace=workspace or connection.workspace, timeout=timeout, retries=retries
+        )
+
+    @cached_property
+    def jobs(self) -> JobsApi:
+        from foliot.sdk.synchronous.jobs import JobsApi  # noqa: PLC0415
+
+        return JobsApi(self._http)
+
+    @cached_property
+    def runs(self) -> RunsApi:
+        from foliot.sdk.synchronous.runs import RunsApi  # noqa: PLC0415
+
+        return RunsApi(self._http)
+
+    @cached_property
+    def calendars(self) -> CalendarsApi:
+        from foliot.sdk.synchronous.calendars import CalendarsApi  # noqa: PLC0415
+
+        return CalendarsApi(self._http)
+
+    @cached_property
+    def freezes(self) -> FreezesApi:
+        from foliot.sdk.synchronous.freezes import FreezesApi  # noqa: PLC0415
+
+        return FreezesApi(self._http)
+
+    @cached_property
+    def limits(self) -> LimitsApi:
+        from foliot.sdk.synchronous.limits import LimitsApi  # noqa: PLC0415
+
+        return LimitsApi(self._http)
+
+    @cached_property
+    def defaults(self) -> DefaultsApi:
+        from foliot.sdk.synchronous.defaults import DefaultsApi  # noqa: PLC0415
+
+        return DefaultsApi(self._http)
+
+    @cached_property
+    def rooms(self) -> RoomsApi:
+        from foliot.sdk.synchronous.rooms import RoomsApi  # noqa: PLC0415
+
+        return RoomsApi(self._http)
+
+    @cached_property
+    def keys(self) -> KeysApi:
+        from foliot.sdk.synchronous.identity import KeysApi  # noqa: PLC0415
+
+        return KeysApi(self._http)
+
+    @cached_property
+    def members(self) -> MembersApi:
+        from foliot.sdk.synchronous.identity import MembersApi  # noqa: PLC0415
+
+        return MembersApi(self._http)
+
+    @cached_property
+    def workspaces(self) -> WorkspacesApi:
+        from foliot.sdk.synchronous.identity import WorkspacesApi  # noqa: PLC0415
+
+        return WorkspacesApi(self._http)
+
+    @cached_property
+    def secrets(self) -> SecretsApi:
+        from foliot.sdk.synchronous.secrets import SecretsApi  # noqa: PLC0415
+
+        return SecretsApi(self._http)
+
+    @cached_property
+    def hosts(self) -> HostsApi:
+        from foliot.sdk.synchronous.hosts import HostsApi  # noqa: PLC0415
+
+        return HostsApi(self._http)
+
+    @cached_property
+    def worker(self) -> WorkerApi:
+        from foliot.sdk.synchronous.worker import WorkerApi  # noqa: PLC0415
+
+        return WorkerApi(self._http)
 
     def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
     ) -> PreviewOut:
         """Return a schedule in words and its next times. Nothing is stored."""
+        from foliot.wire.schedules import PreviewOut  # noqa: PLC0415
+
         query = {"n": n, "after": after}
         return self._http.read(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
 
@@ -85,15 +162,21 @@ class Client:
         tag: str | None = None,
     ) -> AgendaOut:
         """Return planned runs in the order they start. Default: the next day."""
+        from foliot.wire.reports import AgendaOut  # noqa: PLC0415
+
         query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
         return self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
     def stats(self, *, days: int | None = None) -> StatsOut:
         """Return the state of the workspace and its run counts by day."""
+        from foliot.wire.reports import StatsOut  # noqa: PLC0415
+
         return self._http.read(StatsOut, ApiRequest("GET", "/stats", query={"days": days}))
 
     def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""
+        from foliot.wire.identity import MeOut  # noqa: PLC0415
+
         return self._http.read(MeOut, ApiRequest("GET", "/me"))
 
     def audit(
@@ -109,6 +192,8 @@ class Client:
         cursor: str | None = None,
     ) -> Page[AuditOut]:
         """Return one page of changes, newest first, with the values before and after."""
+        from foliot.wire.audit import AuditOut  # noqa: PLC0415
+
         query = {
             "actor": actor,
             "action": action,
@@ -128,6 +213,8 @@ class Client:
 
         After a broken connection it resumes after the last event.
         """
+        from foliot.wire.audit import EventOut  # noqa: PLC0415
+
         query = {"types": types, "job": job}
         for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
@@ -135,18 +222,26 @@ class Client:
 
     def workers(self) -> WorkersOut:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""
+        from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
+
         return self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
 
     def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""
+        from foliot.wire.fleet import QueuesOut  # noqa: PLC0415
+
         return self._http.read(QueuesOut, ApiRequest("GET", "/queues"))
 
     def job_types(self) -> JobTypesOut:
         """Return the types that a job may have."""
+        from foliot.wire.fleet import JobTypesOut  # noqa: PLC0415
+
         return self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
 
     def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
         """Enable or disable a job type in this workspace. While disabled, its planned times are skipped. For administrators."""
+        from foliot.wire.fleet import JobTypeOut  # noqa: PLC0415
+
         body = {"enabled": enabled, "reason": reason}
         request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
         return self._http.read(JobTypeOut, request)

@@ -36,7 +36,9 @@ class Transport:
             base_url=connection.url,
             headers=headers,
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
-            verify=ssl_context(connection) if connection.url.startswith("https:") else True,
+            verify=ssl_context(connection)
+            if connection.url.startswith("https:")
+            else False,  # http has no certificates
             trust_env=not connection.is_local,  # no proxy for this machine
         )
 

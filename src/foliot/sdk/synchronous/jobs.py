@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Unpack, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, each_of
 from foliot.sdk.synchronous.job_actions import JobActions, Ran
-from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import JobIn, JobOut, RevisionOut
-from foliot.wire.reports import ExplanationOut, JobStatsOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
+
+if TYPE_CHECKING:
+    from foliot.wire.dry_run import DryRunOut, RunDryRunOut
+    from foliot.wire.reports import ExplanationOut, JobStatsOut
 
 
 class JobRecords:
@@ -37,11 +40,15 @@ class JobRecords:
 
     def explain(self, job_id: Ref, *, at: datetime | str | None = None) -> ExplanationOut:
         """Explain why it ran, did not run or will not run at an instant. Default: its last planned time."""
+        from foliot.wire.reports import ExplanationOut  # noqa: PLC0415
+
         request = ApiRequest("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
         return self._http.read(ExplanationOut, request)
 
     def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
         """Return its run counts by day and in total, and the durations of the newest runs."""
+        from foliot.wire.reports import JobStatsOut  # noqa: PLC0415
+
         request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
         return self._http.read(JobStatsOut, request)
 
@@ -157,8 +164,13 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
 class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
     def __init__(self, http: Transport) -> None:
         super().__init__(http, reader(JobOut), raise_for_error, reader(RunOut))
+
+    @cached_property
+    def dry_run(self) -> JobWrites[DryRunOut, DryRunOut, RunDryRunOut]:
+        from foliot.wire.dry_run import DryRunOut, RunDryRunOut  # noqa: PLC0415
+
         preview = reader(DryRunOut)
-        self.dry_run = JobWrites(http, preview, preview, reader(RunDryRunOut), dry_run=True)
+        return JobWrites(self._http, preview, preview, reader(RunDryRunOut), dry_run=True)
 
     def list(
         self,

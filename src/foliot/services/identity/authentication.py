@@ -107,6 +107,15 @@ class Authenticator:
         _refuse_elsewhere(caller, slug)
         return replace(caller, at=at)
 
+    def recognize(self, presented: str, slug: str | None) -> Caller | None:
+        """Return the caller that this key had a moment ago, without a query. It may have ended since: this admits nobody."""
+        key = parse_key(presented)
+        if key is None:
+            return None
+        key_hash = key.hash
+        found = self._admitted.get((key_hash, slug)) or self._admitted.get((key_hash, None))
+        return None if found is None else found.caller
+
     def knows(self, presented: str) -> bool:
         """Return whether this key was valid on this node before. It may have ended since."""
         key = parse_key(presented)

@@ -133,4 +133,7 @@ async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: 
         stored = await jobs.get(tx, job_id)
         # It may have been resumed or paused again since the search.
         if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
-            await resume_locked(tx, locked, Actor(ENGINE_ACTOR), catch_up=False)
+            # As of its end: planned times between that and this moment are no part of the pause.
+            await resume_locked(
+                tx, locked, Actor(ENGINE_ACTOR), catch_up=False, resumes_at=stored.paused_until
+            )

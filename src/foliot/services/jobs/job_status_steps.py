@@ -189,11 +189,15 @@ async def purge_in(
     return gone
 
 
-async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> StatusMove:
+async def resume_locked(
+    tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool, resumes_at: datetime | None = None
+) -> StatusMove:
+    """Resume a locked job, as of `resumes_at` where its pause had an end."""
     row = locked.row
     advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
     due = locked.context.due(row)
-    plan = await evaluate(due.job.timetable, lambda: plan_resume(due, tx.now, catch_up=catch_up))
+    now = resumes_at or tx.now
+    plan = await evaluate(due.job.timetable, lambda: plan_resume(due, now, catch_up=catch_up))
     await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
     await timers.reset_failures(tx, row.job_id)
     before = {"status": row.status.value}

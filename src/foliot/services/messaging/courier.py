@@ -18,6 +18,7 @@ from foliot.domain.delivery import (
     Came,
     Dead,
     Delivered,
+    DeliveryKind,
     LeasedDelivery,
     Unanswered,
     Undeliverable,
@@ -27,6 +28,8 @@ from foliot.domain.ids import RoomId, WorkspaceId
 from foliot.domain.rooms import Message
 from foliot.domain.run import RunError
 from foliot.domain.secret_references import KEY
+from foliot.services.notifications.delivery_steps import OutgoingNotice, lock_channel_of, record_notice
+from foliot.services.notifications.notice_parcels import pack_notices
 from foliot.services.secrets.resolution import resolve_secrets
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import workspaces
@@ -35,7 +38,18 @@ from foliot.storage.outbox.outbox import CourierCapacity
 from foliot.storage.outbox.webhooks import LoadedDelivery
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["KEPT", "LEASE", "CourierBatch", "CourierCapacity", "OutgoingMessage", "prune", "record", "take"]
+__all__ = [
+    "KEPT",
+    "LEASE",
+    "CourierBatch",
+    "CourierCapacity",
+    "OutgoingMessage",
+    "OutgoingNotice",
+    "Parcel",
+    "prune",
+    "record",
+    "take",
+]
 
 log = logging.getLogger(__name__)
 
@@ -57,11 +71,14 @@ class OutgoingMessage:
     message: Message = field(repr=False)
 
 
+Parcel = OutgoingMessage | OutgoingNotice
+
+
 @dataclass(frozen=True, slots=True)
 class CourierBatch:
     """`until_next` is the time until the next delivery is due; None when none is scheduled."""
 
-    parcels: Sequence[OutgoingMessage]
+    parcels: Sequence[Parcel]
     taken: int
     until_next: timedelta | None
 
@@ -74,11 +91,11 @@ async def take(
         taken = await outbox.lease_due(tx, capacity, lease) if capacity.free > 0 else []
         due = await outbox.next_due(tx)
         left = None if due is None else due - tx.now
-    parcels: list[OutgoingMessage] = []
+    parcels: list[Parcel] = []
     for workspace_id in dict.fromkeys(each.workspace_id for each in taken):
         mine = [each for each in taken if each.workspace_id == workspace_id]
-        for each, packed in zip(mine, await _packed(database, vault, workspace_id, mine), strict=True):
-            if isinstance(packed, OutgoingMessage):
+        for each, packed in await _pack(database, vault, workspace_id, mine):
+            if isinstance(packed, OutgoingMessage | OutgoingNotice):
                 parcels.append(packed)
             else:
                 await record(database, each, packed)
@@ -87,12 +104,18 @@ async def take(
 
 async def record(database: Database, taken: LeasedDelivery, came: Came) -> None:
     async with database.tx(Role.APP, taken.workspace_id) as tx:
-        room_id = RoomId(taken.ordering_key)
-        await webhooks.lock(tx, room_id)  # before the outbox rows, as in queue_delivery
         goes_on = after(came, taken, tx.now, tx.chance.random())
-        is_ours = await outbox.record(tx, taken, goes_on)
-        if is_ours and not isinstance(came, Undeliverable):  # otherwise the receiver did not fail
-            await _tell_webhook(tx, room_id, taken, goes_on)
+        if taken.kind is DeliveryKind.NOTICE:
+            owner = await lock_channel_of(tx, taken)
+            is_ours = await outbox.record(tx, taken, goes_on)
+            if is_ours and owner is not None:
+                await record_notice(tx, taken, owner, came, goes_on)
+        else:
+            room_id = RoomId(taken.ordering_key)
+            await webhooks.lock(tx, room_id)  # before the outbox rows, as in queue_delivery
+            is_ours = await outbox.record(tx, taken, goes_on)
+            if is_ours and not isinstance(came, Undeliverable):  # otherwise the receiver did not fail
+                await _tell_webhook(tx, room_id, taken, goes_on)
     _log(taken, goes_on, is_ours=is_ours)
 
 
@@ -113,6 +136,19 @@ async def _tell_webhook(
         case Dead(why=why):
             await webhooks.record_failure(tx, room_id, why, stops=True)
             await outbox.cancel_pending(tx, taken.ordering_key, STOPPED)
+
+
+async def _pack(
+    database: Database, vault: Vault | None, workspace_id: WorkspaceId, taken: Sequence[LeasedDelivery]
+) -> list[tuple[LeasedDelivery, Parcel | Came]]:
+    messages = [each for each in taken if each.kind is DeliveryKind.ROOM_MESSAGE]
+    notices = [each for each in taken if each.kind is DeliveryKind.NOTICE]
+    packed: list[tuple[LeasedDelivery, Parcel | Came]] = []
+    if messages:
+        packed += zip(messages, await _packed(database, vault, workspace_id, messages), strict=True)
+    if notices:
+        packed += zip(notices, await pack_notices(database, vault, workspace_id, notices), strict=True)
+    return packed
 
 
 async def _packed(

@@ -68,6 +68,25 @@ async def deliver(
         return StoredMessage(sent, is_sent_on=await queue_delivery(tx, sent))
 
 
+async def post_notice(
+    database: Database, workspace_id: WorkspaceId, named: RoomId | str, text: str, quotas: Quotas = UNLIMITED
+) -> Message:
+    """Post a notification into a room. Raise NotFound without such a room."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        room = await find_room(tx, named, None)
+        if room is None:
+            raise room_not_found(named)
+        home = await workspaces.get(tx, workspace_id)
+        quotas = quotas if home is None else quotas.overlaid(home.quotas)
+        sender = sender_of_job(MessageKind.SYSTEM_EVENT)
+        sent = await rooms.append(tx, NewMessage(room.id, MessageKind.SYSTEM_EVENT, sender, text))
+        if sent is None:
+            raise room_not_found(named)
+        await check_message_quota(tx, quotas, sent)
+        await queue_delivery(tx, sent)
+        return sent
+
+
 async def _room(tx: Tx, letter: RunMessage, quotas: Quotas) -> Room:
     """Find or create the room. A job of an agent may write only where its agent may."""
     agent = await agent_of_job(tx, letter.job_id)

@@ -6,6 +6,7 @@ the decisions of one transaction and writes them together, under the locks of th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
@@ -13,7 +14,8 @@ from typing import Any, assert_never
 from foliot.domain.admission import Skip, Stage, Start, StartRequest, Wait, admit
 from foliot.domain.dependencies import Dependencies, consume
 from foliot.domain.ids import JobId, RunId
-from foliot.domain.lifecycle import STOPPED, advance
+from foliot.domain.lifecycle import STOPPED, JobStatus, advance
+from foliot.domain.notifications.notice import NoticeEvent
 from foliot.domain.outcomes import AskedSkip, Expired, Outcome
 from foliot.domain.run import RunFacts, Trigger, WaitsFor
 from foliot.domain.run_end import Promotion, Settlement
@@ -23,6 +25,8 @@ from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.notifications import notices
+from foliot.storage.notifications.notices import NewNotice
 from foliot.storage.queue import leases, run_queue, waiting
 from foliot.storage.queue.leases import Lease, SettledAttempt
 from foliot.storage.queue.limits import Permit
@@ -32,7 +36,10 @@ from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
+log = logging.getLogger(__name__)
+
 ENGINE_ACTOR = jobs.ENGINE
+LONGEST_NOTICED = 2_000  # characters of an error in a notice
 _GATE_CLOSED = frozenset({SkipReason.DEPENDENCY_FAILED, SkipReason.DEPENDENCY_MISSING})
 
 
@@ -68,6 +75,8 @@ class SettlementWriter:
         self._jobs: dict[JobId, JobSettlement] = {}
         self._pending = _Pending()
         self._permits: list[Permit] = []
+        self._noticed = 0  # of `ended`
+        self._failing = {job_id for job_id, row in rows.items() if row.has_incident}
 
     def job(self, job_id: JobId) -> JobSettlement:
         found = self._jobs.get(job_id)
@@ -166,8 +175,13 @@ class SettlementWriter:
         deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
         if deltas:
             await timers.settle(self.tx, deltas)
+        await notices.insert(self.tx, self._take_notices())  # before the stop of a job that they lead to
         if pending.changes:
             await jobs.change_status(self.tx, pending.changes, ENGINE_ACTOR)
+        for change in pending.changes:
+            if change.status in (JobStatus.PAUSED, JobStatus.FAILED):
+                facts = {"job": str(change.job_id), "status": change.status.value, "reason": change.reason}
+                log.warning("job.stopped", extra=facts)
 
     async def give_back_permits(self) -> None:
         """Give back the permits of ended leases. The caller does it last: a claim holds runs while it waits for the limits, so a
@@ -176,6 +190,21 @@ class SettlementWriter:
         permits, self._permits = self._permits, []
         if permits:
             await give_back_permits(self.tx, permits)
+
+    def _take_notices(self) -> list[NewNotice]:
+        """Return the facts of the ends since the last write: failures, and the first success after one."""
+        found = []
+        for run, settlement in self.ended[self._noticed :]:
+            workspace_id = self.rows[run.job_id].workspace_id
+            if settlement.counters.failures:
+                self._failing.add(run.job_id)
+                facts = {"error": _error_of(settlement), "retries": settlement.retries_used}
+                found.append(NewNotice(workspace_id, NoticeEvent.RUN_FAILED, run.job_id, run.id, facts))
+            elif settlement.counters.successes and run.job_id in self._failing:
+                self._failing.discard(run.job_id)
+                found.append(NewNotice(workspace_id, NoticeEvent.RECOVERED, run.job_id, run.id))
+        self._noticed = len(self.ended)
+        return found
 
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
         job = self.job(run.job_id)
@@ -227,3 +256,8 @@ class SettlementWriter:
         for each in await run_queue.take_unclaimed(self.tx, [run.run_id]):
             live = replace(each, run=replace(each.run, is_live=True))  # a promoted run counts as live
             self._pending.unclaimed.append((live, self._settle(live.run, outcome)))
+
+
+def _error_of(settlement: Settlement) -> dict[str, str] | None:
+    error = settlement.error
+    return None if error is None else {"code": error.code, "message": error.message[:LONGEST_NOTICED]}

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from foliot.domain.ids import FIRST_ID, HostId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Failed
+from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import RunError, effective_input
 from foliot.domain.secret_references import may_refer, names
 from foliot.services.secrets.resolution import resolve_secrets
@@ -26,7 +27,7 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.workers import ANY_QUEUE
 
-__all__ = ["ClaimResult", "Claimed", "Claimer", "Turns", "Work", "claim", "claim_work"]
+__all__ = ["ClaimResult", "ClaimSize", "Claimed", "Claimer", "Turns", "Work", "claim", "claim_work"]
 
 log = logging.getLogger(__name__)
 
@@ -65,17 +66,27 @@ class Turns:
         self._trusted = 0
 
 
+class ClaimSize(NamedTuple):
+    """How many runs a claim may take: in all, of each workspace, and none of some workspaces and for some receivers."""
+
+    permits: int
+    share: int | None = None  # None divides the permits
+    without: frozenset[WorkspaceId] = frozenset()
+    elsewhere: frozenset[str] = frozenset()  # receivers of http jobs: host and port
+
+
 @dataclass(frozen=True, slots=True)
 class Claimer:
-    """A worker that claims: the types it can execute, and how many runs at once."""
+    """A worker that claims: the types it can execute, and how many runs."""
 
     worker_id: WorkerId
     queue: str
     types: Sequence[str]
-    permits: int
+    size: ClaimSize
     turns: Turns
     workspace_id: WorkspaceId | None = None  # of a worker that serves one alone
     host_id: HostId | None = None  # of a worker that takes runs targeted at its host, from all queues
+    longest: timedelta = LONGEST_WAIT  # the operator's maximum of timeouts
     is_careful: bool = False  # leaves out runs of jobs that have a lease already, at a price
 
 
@@ -107,7 +118,7 @@ async def claim(
     database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
 ) -> list[Claimed]:
     """Lease at most `permits` runs that this worker can execute to it. A worker that is no longer registered gets none."""
-    claimer = Claimer(worker_id, queue, types, permits, turns)
+    claimer = Claimer(worker_id, queue, types, ClaimSize(permits), turns)
     return await _claim_queue(database, claimer, _return_claimed)
 
 
@@ -118,15 +129,15 @@ async def claim_work(database: Database, claimer: Claimer, vault: Vault | None =
     queues, is_fresh = (turns.known(), False) if serves_all else ([claimer.queue], True)
     while True:
         for queue in queues:
-            if (left := claimer.permits - len(loaded)) > 0:
-                one_queue = replace(claimer, queue=queue, permits=left)
+            if (left := claimer.size.permits - len(loaded)) > 0:
+                one_queue = replace(claimer, queue=queue, size=claimer.size._replace(permits=left))
                 loaded += await _claim_queue(database, one_queue, run_queue.load_claimed)
                 turns.queue = queue
         if loaded or is_fresh:
             break
         turns.remember(await _queues_in_turn(database, turns, claimer.workspace_id))
         queues, is_fresh = turns.known(), True
-    if serves_all and len(loaded) < claimer.permits:
+    if serves_all and len(loaded) < claimer.size.permits:
         turns.forget()
     found = ClaimResult([], [])
     for claimed, job, given, time_left in loaded:
@@ -189,7 +200,7 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     scanned: set[UUID] = set()
     while len(scanned) < MAX_SCANNED:
         # Where the first few have nothing that may start now, more are read at once.
-        most = MAX_WORKSPACES if scanned else min(claimer.permits, MAX_WORKSPACES)
+        most = MAX_WORKSPACES if scanned else min(claimer.size.permits, MAX_WORKSPACES)
         after = turns.last.get(queue, FIRST_ID)
         # One more than needed: where there is none, the next turn begins with the first and does not look behind the last in vain.
         found = await run_queue.workspaces_with_work(tx, worker_id, queue, after, most + 1)
@@ -206,9 +217,10 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
             break
         scanned.update(each.workspace_id for each in found)
         turns.last[queue] = behind
-        served = [each for each in found if not each.is_frozen]
+        without = claimer.size.without
+        served = [each for each in found if not each.is_frozen and each.workspace_id not in without]
         claimed, held = await _claim_from(tx, claimer, served) if served else ([], 0)
-        if len(claimed) >= claimer.permits and claimed[-1].workspace_id != found[-1].workspace_id:
+        if len(claimed) >= claimer.size.permits and claimed[-1].workspace_id != found[-1].workspace_id:
             turns.last[queue] = claimed[-1].workspace_id
         if claimed or held:
             return claimed, held
@@ -225,26 +237,28 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
     if not capacity:
         return [], 0
     asked = await hosts.lock_ready_runs(
-        tx, claimer.host_id, workspace_id, claimer.types, capacity, claimer.permits
+        tx, claimer.host_id, workspace_id, claimer.types, capacity, claimer.size.permits
     )
-    return await claim_permitted(tx, claimer.worker_id, asked, claimer.host_id)
+    return await claim_permitted(tx, claimer.worker_id, asked, claimer.host_id, claimer.longest)
 
 
 async def _claim_from(
     tx: Tx, claimer: Claimer, served: Sequence[ServedWorkspace]
 ) -> tuple[list[Claimed], int]:
     """Claim an equal share of each workspace, first of those without limits and disabled types."""
-    share = max(1, claimer.permits // len(served))
-    order = ClaimOrder(claimer.worker_id, claimer.queue, claimer.types, share, claimer.permits)
-    careful, held = claimer.is_careful, 0
+    size = claimer.size
+    share = size.share or max(1, size.permits // len(served))
+    order = ClaimOrder(
+        claimer.worker_id, claimer.queue, claimer.types, share, size.permits, longest=claimer.longest
+    )
+    careful, held = claimer.is_careful or bool(size.elsewhere), 0
     claimed: list[Claimed] = []
     if free := [each.workspace_id for each in served if not (careful or each.is_limited)]:
         claimed = await run_queue.claim(tx, order, free)
-    left = (claimer.permits - len(claimed)) // share
-    if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
-        more, held = await claim_permitted(
-            tx, order.worker_id, await run_queue.lock_ready(tx, order, limited)
-        )
+    limited = [each.workspace_id for each in served if careful or each.is_limited]
+    if limited and (left := size.permits - len(claimed)) > 0:
+        asked = await run_queue.lock_ready(tx, order._replace(most=left), limited, size.elsewhere)
+        more, held = await claim_permitted(tx, order.worker_id, asked, longest=order.longest)
         claimed += more
     return claimed, held
 

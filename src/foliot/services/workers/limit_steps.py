@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from foliot.domain.ids import HostId, RunId, WorkerId
+from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import WaitsFor
 from foliot.storage.queue import limits, run_queue
 from foliot.storage.queue.limits import Limit, LimitName, Permit
@@ -21,7 +23,11 @@ from foliot.storage.tx import Tx
 
 
 async def claim_permitted(
-    tx: Tx, worker_id: WorkerId, asked: Mapping[RunId, Permit], host_id: HostId | None = None
+    tx: Tx,
+    worker_id: WorkerId,
+    asked: Mapping[RunId, Permit],
+    host_id: HostId | None = None,
+    longest: timedelta = LONGEST_WAIT,
 ) -> tuple[list[Claimed], int]:
     """Lease the locked runs that limits permit, for a host where one is named; hold the others. Return the leases and how many are held."""
     if not asked:
@@ -31,7 +37,7 @@ async def claim_permitted(
     asked = {run_id: permit for run_id, permit in asked.items() if not permit.is_off} if off else asked
     locked = await limits.lock(tx, asked.values())
     permitted, held = _split_by_permits(asked, locked)
-    claimed = await run_queue.claim_locked(tx, worker_id, permitted, host_id)
+    claimed = await run_queue.claim_locked(tx, worker_id, permitted, host_id, longest)
     used = Counter(name for run in claimed for name in asked[run.run_id].names if name in locked)
     await limits.use(tx, used)
     await run_queue.hold_ready(tx, held, WaitsFor.LIMIT)

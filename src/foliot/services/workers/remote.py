@@ -25,6 +25,7 @@ from foliot.domain.outcomes import (
     Succeeded,
     TimedOut,
 )
+from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import Progress
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.runs import artifacts
@@ -32,7 +33,7 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
-from foliot.services.workers.claim import Claimer, ClaimResult, Turns, Work, claim_work
+from foliot.services.workers.claim import Claimer, ClaimResult, ClaimSize, Turns, Work, claim_work
 from foliot.services.workers.remote_register import WorkerPrincipal
 from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.storage.content import logs
@@ -117,13 +118,16 @@ async def claim(
     types: Sequence[str],
     permits: int,
     vault: Vault | None = None,
+    *,
+    longest: timedelta = LONGEST_WAIT,
 ) -> Offer:
     """Claim runs, with the values of their secrets: the worker has no key for them."""
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
     if found is None:
         raise gone()
-    claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
+    size, workspace_id = ClaimSize(permits), speaker.workspace_id
+    claimer = Claimer(worker_id, "", types, size, Turns(), workspace_id, found.host_id, longest)
     taken = await _claimed(database, claimer, found, vault)
     for each in taken.orphans:  # the sweeper ends the lease at its deadline
         log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
@@ -233,9 +237,9 @@ async def _claimed(
         return await claim_work(database, claimer, vault)
     taken = ClaimResult([], [])
     for queue in found.queues:
-        left = claimer.permits - len(taken.work) - len(taken.orphans)
+        left = claimer.size.permits - len(taken.work) - len(taken.orphans)
         if left > 0:
-            more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
+            more = await claim_work(database, replace(claimer, queue=queue, size=ClaimSize(left)), vault)
             taken = ClaimResult(taken.work + more.work, taken.orphans + more.orphans)
     return taken
 

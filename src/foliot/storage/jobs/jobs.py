@@ -214,6 +214,7 @@ async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
             "job_ids": [change.job_id for change in moves],
             "statuses": [change.status.value for change in moves],
             "reasons": [change.reason for change in moves],
+            "audit_ids": tx.new_ids(len(moves)),
             "by": by,
             "engine": ENGINE,
             "now": tx.now,

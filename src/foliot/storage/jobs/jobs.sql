@@ -14,13 +14,31 @@ SELECT {columns} FROM jobs JOIN timers ON timers.job_id = jobs.id WHERE jobs.id 
 
 -- name: change_status
 -- Writes both copies of the status: people filter jobs by it, the engine reads it in timers. Listeners get an event for changes by
--- the engine; changes by people get theirs from the audit.
-WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[]) AS new (job_id, status, reason)),
+-- the engine; changes by people get theirs from the audit. Stops and resumes are notices; a stop by the engine is audited here. `old` reads
+-- the statement's snapshot, so it has the status before.
+WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[], %(audit_ids)s::uuid[]) AS new (job_id, status, reason, audit_id)),
+     old AS (SELECT jobs.id, jobs.status FROM jobs JOIN new ON jobs.id = new.job_id),
      timed AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id),
      moved AS (UPDATE jobs
                   SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
                  FROM new WHERE jobs.id = new.job_id
-            RETURNING jobs.workspace_id, jobs.id, jobs.status)
+            RETURNING jobs.workspace_id, jobs.id, jobs.status, jobs.status_reason, new.audit_id),
+     noticed AS (
+         INSERT INTO notices (workspace_id, event, at, job_id, facts)
+         SELECT moved.workspace_id, named.event, %(now)s, moved.id,
+                jsonb_build_object('reason', moved.status_reason, 'by', %(by)s::text, 'status', moved.status)
+           FROM moved JOIN old USING (id)
+          CROSS JOIN LATERAL (SELECT CASE WHEN %(by)s = %(engine)s AND moved.status IN ('paused', 'failed') THEN 'job_auto_paused'
+                                          WHEN moved.status IN ('paused', 'disabled') THEN 'job_paused'
+                                          WHEN moved.status IN ('active', 'pending') AND old.status IN ('paused', 'disabled', 'failed') THEN 'job_resumed'
+                                          END) AS named (event)
+          WHERE named.event IS NOT NULL AND old.status <> moved.status),
+     audited AS (
+         INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, before, after)
+         SELECT moved.workspace_id, moved.audit_id, %(now)s, %(by)s, 'job.auto_' || moved.status, 'job', moved.id::text,
+                jsonb_build_object('status', old.status), jsonb_build_object('reason', moved.status_reason)
+           FROM moved JOIN old USING (id)
+          WHERE %(by)s = %(engine)s AND moved.status IN ('paused', 'failed') AND old.status <> moved.status)
 INSERT INTO events (workspace_id, at, kind, job_id, actor)
 SELECT moved.workspace_id, %(now)s, 'job.' || CASE moved.status WHEN 'active' THEN 'activated' ELSE moved.status END, moved.id, %(by)s
   FROM moved JOIN watches ON watches.workspace_id = moved.workspace_id AND watches.until > %(now)s

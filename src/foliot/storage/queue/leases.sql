@@ -80,7 +80,7 @@ SELECT count(*) AS settled FROM gone;
 
 -- name: settle_successes
 -- The fast path of settling: successes that change nothing but the run, its lease and the counters of its timer. `is_fast_path` is the
--- one test of the job: active, with no run waiting, no pending end, no failures to clear, no dependents, and no fixed delay, which counts
+-- one test of the job: active, with no run waiting, no pending end, no failures to clear, no incident to close, no dependents, and no fixed delay, which counts
 -- from the end of its run (`spec` is canonical text; inside a string its quotes would be escaped). The lease must be exclusive, so that no
 -- other run of the job is live, and its workspace without limits, so that no permit goes back. Returned are the runs that were left
 -- alone: not this worker's under this fence, or not on the fast path.
@@ -99,7 +99,7 @@ WITH RECURSIVE wanted (ids, cancelling) AS (
              FROM dependencies WHERE upstream_id = ANY (wanted.cancelling)) AS behind
      WHERE behind.ids IS NOT NULL),
 locked AS MATERIALIZED (
-    SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
+    SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_incident AND NOT has_dependents
            AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_fast_path
       FROM timers
      WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))

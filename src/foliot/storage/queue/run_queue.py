@@ -18,6 +18,7 @@ from foliot.domain.admission import Admission, Skip, Start, Wait
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.ids import HostId, JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
+from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import Progress, RunError, RunFacts, Trigger, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.storage.arrays import Packer, ints, packed, texts, uuids
@@ -93,13 +94,14 @@ class Claimed(NamedTuple):
 
 
 class ClaimOrder(NamedTuple):
-    """At most `share` runs of each workspace, and `most` of all together."""
+    """At most `share` runs of each workspace, and `most` of all together. No attempt may take longer than `longest`."""
 
     worker_id: WorkerId
     queue: str
     types: Sequence[str]
     share: int
     most: int | None = None
+    longest: timedelta = LONGEST_WAIT
 
 
 class ServedWorkspace(NamedTuple):
@@ -197,16 +199,25 @@ async def queues_with_work(tx: Tx, after: str, limit: int) -> list[str]:
     return [queue for (queue,) in await tx.fetch_tuples(sql.run_queue.queues_with_work, params)]
 
 
-async def lock_ready(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) -> dict[RunId, Permit]:
-    """Lock ready runs and return them with the permits they need, in the order in which they should start."""
-    params = {
+async def lock_ready(
+    tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId], elsewhere: Collection[str] = ()
+) -> dict[RunId, Permit]:
+    """Lock ready runs and return them with the permits they need, in the order in which they should start.
+
+    Runs of http jobs that call one of the receivers in `elsewhere` are left.
+    """
+    params: dict[str, Any] = {
         "queue": order.queue,
         "types": list(order.types),
         "workspace_ids": list(workspaces),
         "share": order.share,
+        "most": order.most,
         "now": tx.now,
     }
-    rows = await tx.fetch(sql.run_queue.lock_ready, params)
+    if elsewhere:
+        rows = await tx.fetch(sql.run_queue.lock_ready_elsewhere, {**params, "receivers": list(elsewhere)})
+    else:
+        rows = await tx.fetch(sql.run_queue.lock_ready, params)
     return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
 
 
@@ -240,13 +251,17 @@ async def claim(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) ->
 
 
 async def claim_locked(
-    tx: Tx, worker_id: WorkerId, run_ids: Sequence[RunId], host_id: HostId | None = None
+    tx: Tx,
+    worker_id: WorkerId,
+    run_ids: Sequence[RunId],
+    host_id: HostId | None = None,
+    longest: timedelta = LONGEST_WAIT,
 ) -> list[Claimed]:
     """Lease runs that the caller has locked, for a host where one is named."""
     if not run_ids:
         return []
-    params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "now": tx.now}
-    rows = await tx.fetch_tuples(sql.run_queue.claim_locked, params)
+    params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "longest": longest}
+    rows = await tx.fetch_tuples(sql.run_queue.claim_locked, {**params, "now": tx.now})
     return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
 
 

@@ -105,7 +105,30 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
           AND (expires_at IS NULL OR expires_at > %(now)s)
         ORDER BY priority, available_at, position
         LIMIT %(share)s
-          FOR UPDATE SKIP LOCKED) AS mine;
+          FOR UPDATE SKIP LOCKED) AS mine
+ LIMIT %(most)s;
+
+-- name: lock_ready_elsewhere
+-- As `lock_ready`, without the runs that would call one of the receivers. Only the first hundred runs of a workspace are examined: a long
+-- backlog for one receiver must not be read again by every claim.
+SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
+  FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
+ CROSS JOIN LATERAL (
+       SELECT ready.run_id, ready.workspace_id, ready.concurrency_key, ready.type
+         FROM (SELECT near.run_id FROM ready AS near
+                WHERE near.queue = %(queue)s AND near.workspace_id = served.id AND near.target IS NULL AND near.available_at <= %(now)s
+                  AND near.type = ANY (%(types)s) AND (near.expires_at IS NULL OR near.expires_at > %(now)s)
+                ORDER BY near.priority, near.available_at, near.position
+                LIMIT 100) AS near
+         JOIN ready USING (run_id)
+         JOIN jobs ON jobs.id = ready.job_id
+        WHERE ready.type <> 'http'
+           OR COALESCE(substring(lower(jobs.definition -> 'config' ->> 'url') FROM '^https?://([^/?#]*)'), '') <> ALL (%(receivers)s::text[])
+        ORDER BY ready.priority, ready.available_at, ready.position
+        LIMIT %(share)s
+          FOR UPDATE OF ready SKIP LOCKED) AS mine
+ LIMIT %(most)s;
 
 -- name: jobs_of_runs
 -- Definitions are rarely in the cache, so the claim itself does not join them.
@@ -134,7 +157,7 @@ leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts, retries, losses,
                         started_at, last_error)
-    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
+    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + LEAST(timeout, %(longest)s), queue, type, priority, available_at,
            planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts + 1, retries, losses,
            COALESCE(started_at, %(now)s), last_error
       FROM gone
@@ -151,7 +174,7 @@ WITH leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, host_id, read_only, timeout, expires_at, trigger, attempts, retries, losses,
                         started_at, last_error)
-    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
+    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + LEAST(timeout, %(longest)s), queue, type, priority, available_at,
            planned_for, exclusive, concurrency_key, %(host_id)s, read_only, timeout, expires_at, trigger, attempts + 1, retries, losses,
            COALESCE(started_at, %(now)s), last_error
       FROM ready WHERE run_id = ANY (%(run_ids)s)

@@ -172,6 +172,7 @@ class TimerRow(NamedTuple):
     failures_in_a_row: int = 0
     has_dependents: bool = False
     is_fast_path: bool = False  # known of due timers alone
+    has_incident: bool = False  # known of timers locked for a settlement
 
     @property
     def load(self) -> JobLoad:

@@ -32,7 +32,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
 -- name: lock
 -- In the order of ids, as everywhere: two transactions that lock the same timers must not deadlock.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate, number, failures_in_a_row, has_dependents
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate, number, failures_in_a_row, has_dependents, false AS is_fast_path, has_incident
   FROM timers
  WHERE job_id = ANY (%(job_ids)s::uuid[])
  ORDER BY job_id
@@ -62,7 +62,7 @@ WITH RECURSIVE wanted (ids, cancelling) AS (
      WHERE behind.ids IS NOT NULL)
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors,
-       has_gate, number, failures_in_a_row, has_dependents
+       has_gate, number, failures_in_a_row, has_dependents, false AS is_fast_path, has_incident
   FROM timers
  WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
  ORDER BY job_id
@@ -82,6 +82,7 @@ UPDATE timers
        run_count = timers.run_count + new.runs, success_count = timers.success_count + new.successes,
        failure_count = timers.failure_count + new.failures, skip_count = timers.skip_count + new.skips,
        failures_in_a_row = CASE WHEN new.ends_streak THEN 0 ELSE timers.failures_in_a_row END + new.failures_in_a_row,
+       has_incident = CASE WHEN new.failures_in_a_row > 0 THEN true WHEN new.ends_streak THEN false ELSE timers.has_incident END,
        last_run_at = COALESCE(new.last_run_at, timers.last_run_at), last_run_id = COALESCE(new.last_run_id, timers.last_run_id),
        last_run_status = COALESCE(new.last_run_status, timers.last_run_status),
        last_error = CASE WHEN new.last_run_id IS NULL THEN timers.last_error ELSE new.last_error END,

@@ -68,7 +68,7 @@ async def stream_events(
     line = StreamConnection(request, caller)
     last = None if last_event_id is None else events.read_event_id(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)
-    return EventStream(line.carry(_frames(line, db, caller.workspace_id, listening, wanted)))
+    return EventStream(line, _frames(line, db, caller.workspace_id, listening, wanted))
 
 
 async def _frames(
@@ -89,7 +89,7 @@ async def _frames(
         place = batch.place
         if not batch.events and line.is_silent:
             yield heartbeat(events.write_event_id(place))
-        if not await line.goes_on(*((0,) if batch.is_full else ())):
+        if not await line.goes_on(is_more=batch.is_full):
             return
         if monotonic() - renewed_at >= RENEW_EVERY:
             await events.listen(db, workspace_id, place)

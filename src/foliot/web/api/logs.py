@@ -28,6 +28,7 @@ from foliot.wire.runs import LogEndOut, LogLineOut, LogsOut
 
 routes = api_router("runs")
 PAGE, LONGEST_PAGE = 200, 1_000
+LOG_NAP = 1.0  # seconds between queries at most: lines come without a hint
 MOST = 2**31 - 1
 
 
@@ -58,7 +59,7 @@ async def read_logs(
         after = _after(last_event_id if last_event_id is not None else cursor)
         page = await _read(db, caller, run_id, after, PAGE)
         line = StreamConnection(request, caller)
-        return EventStream(line.carry(_frames(line, db, caller, run_id, after, page)))
+        return EventStream(line, _frames(line, db, caller, run_id, after, page))
     page = await _read(db, caller, run_id, _after(cursor), limit)
     return LogsOut(
         items=[_line(each) for each in page.lines],
@@ -81,7 +82,7 @@ async def _frames(
             return
         if line.is_silent:
             yield heartbeat()
-        if not await line.goes_on(*((0,) if page.is_more else ())):
+        if not await line.goes_on(is_more=page.is_more, within=LOG_NAP):
             return
         page = await _read(db, caller, run_id, after, PAGE)
 

@@ -22,7 +22,6 @@ from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, Shar
 from foliot.web.mapping.rooms import delivery_out, hook_change_from, hook_from, room_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.web.sse import (
-    NAP,
     EventStream,
     StreamConnection,
     frame,
@@ -163,13 +162,13 @@ async def read_messages(
         after = read_after(last_event_id if last_event_id is not None else cursor)
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
         line = StreamConnection(request, caller)
-        return EventStream(line.carry(_frames(line, db, caller, room_id, after, page)))
+        return EventStream(line, _frames(line, db, caller, room_id, after, page))
     after = read_after(cursor)
     page = await rooms.read(db, caller, room_id, after=after, limit=limit)
     if wait and not page.items:
         line, until = StreamConnection(request, caller), monotonic() + wait
         with line.held():
-            while not page.items and (left := until - monotonic()) > 0 and await line.goes_on(min(NAP, left)):
+            while not page.items and (left := until - monotonic()) > 0 and await line.goes_on(within=left):
                 page = await rooms.read(db, caller, room_id, after=after, limit=limit)
     return MessagesOut(
         items=[message_out(each) for each in page.items],
@@ -187,7 +186,7 @@ async def _frames(
             after = each.seq
         if line.is_silent:
             yield heartbeat(str(after))
-        if not await line.goes_on(*((0,) if page.is_more else ())):
+        if not await line.goes_on(is_more=page.is_more):
             return
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
 

@@ -11,6 +11,8 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from foliot.web.admission import TICKET
+
 PREFIX = "/api/v1"
 MOST_DIGITS = 9
 Params = Mapping[str, str | int | list[str] | None]
@@ -140,6 +142,7 @@ class Api:
             "server": outer["server"],
             "extensions": {},
             "foliot.internal": True,  # the page that asks has its own line in the log
+            TICKET: outer.get(TICKET),
         }
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from foliot.clock import SystemClock, monotonic
+from foliot.clock import Clock, SystemClock
 from foliot.services import Database
 from foliot.web.console.api import Api, ApiRefusal
 
@@ -24,23 +26,56 @@ COOKIE = "foliot_session"
 WORKSPACE_COOKIE = "foliot_workspace"
 LASTS = timedelta(hours=12)
 LINK_LASTS = 600.0  # seconds
+LINKS_FOLDER = "sign-in-links"  # in the data directory
 HOME = "/console/"
 
 
 class SignInLinks:
-    """One-time links that `foliot serve` prints on a loopback address. Each signs in once, within ten minutes."""
+    """One-time links that `foliot serve` prints on a loopback address. Each signs in once, within ten minutes.
 
-    def __init__(self) -> None:
-        self._keys: dict[str, tuple[str, float]] = {}  # by the hash of the link's token
+    A link is a file in the data directory, named by the hash of its token: the node makes it, and the HTTP process that
+    removes the file has redeemed it.
+    """
 
-    def make(self, key: str) -> str:
+    def __init__(self, data_dir: Path | None = None, clock: Clock | None = None) -> None:
+        self._folder = None if data_dir is None else data_dir / LINKS_FOLDER
+        self._clock = clock or SystemClock()
+
+    def make(self, key: str) -> str | None:
+        """Return the token of a new link for this key, or None where the data directory cannot be written."""
+        if self._folder is None:
+            return None
         token = secrets.token_urlsafe(24)
-        self._keys[_hash(token)] = (key, monotonic() + LINK_LASTS)
+        until = self._clock.now() + timedelta(seconds=LINK_LASTS)
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            for link in self._folder.iterdir():
+                if self._read(link)[1] <= self._clock.now():
+                    link.unlink(missing_ok=True)
+            descriptor = os.open(
+                self._folder / _hash(token), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600
+            )
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(f"{until.isoformat()} {key}\n")
+        except OSError:
+            return None
         return token
 
     def redeem(self, token: str) -> str | None:
-        key, until = self._keys.pop(_hash(token), ("", 0.0))
-        return key if key and monotonic() < until else None
+        if self._folder is None:
+            return None
+        link = self._folder / _hash(token)
+        try:
+            key, until = self._read(link)
+            link.unlink()  # of two processes that redeem it at once, one finds it gone
+        except OSError:
+            return None
+        return key if key and self._clock.now() < until else None
+
+    @staticmethod
+    def _read(link: Path) -> tuple[str, datetime]:
+        until, _, key = link.read_text(encoding="ascii").strip().partition(" ")
+        return key, datetime.fromisoformat(until)
 
 
 class NotSignedIn(Exception):

@@ -39,6 +39,7 @@ from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import RemoteReport
 from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.services.workers.workers import HeartbeatReply
+from foliot.web.admission import release_place
 from foliot.web.work_signal import WorkSignal
 from foliot.wire import worker as wire
 
@@ -57,7 +58,13 @@ async def poll_work(request: Request, caller: Caller, asked: wire.ClaimIn) -> Se
     async def look() -> tuple[Sequence[Work], timedelta | None]:
         worker_id = WorkerId(asked.worker_id)
         offer = await remote.claim(
-            state.database, speaker, worker_id, asked.types, asked.permits, state.vault
+            state.database,
+            speaker,
+            worker_id,
+            asked.types,
+            asked.permits,
+            state.vault,
+            longest=caller.quotas.longest_timeout,
         )
         return offer.work, offer.next_in
 
@@ -102,6 +109,7 @@ async def _patiently(
             naps = [left, LOOK_EVERY * _chance.uniform(0.5, 1)]
             if next_in is not None:
                 naps.append(next_in.total_seconds())
+            release_place(request)
             await bell.wait(mark, stopping, min(naps))
             if await request.is_disconnected() or not await _still_counts(request, caller):
                 return None

@@ -1,0 +1,133 @@
+"""`whatsapp`: send a notice by the Cloud API of Meta, as a template message or, inside an open conversation, as text; artifacts as documents.
+
+Meta accepts free text only within a day of the recipient's last message, so a channel normally names an approved template. Its body has one
+parameter for the title and one for the text, which may hold no line breaks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from foliot.channels.http_request import json_of, post, post_json, sentence_of
+from foliot.clock import Clock, SystemClock
+from foliot.domain.delivery import Accepted, Answered, Came, Rejected, Unanswered
+from foliot.egress.client import Egress, HttpAnswer, retry_after
+from foliot.services.messaging.courier import OutgoingNotice
+
+API = "https://graph.facebook.com/v23.0"
+LONGEST_PARAMETER = 900
+LONGEST_TEXT = 4_000
+_TOKEN = frozenset({0, 10, 190, 200})  # codes about the token and its rights
+_ADDRESS = frozenset({131026, 131030, 131009, 100, 131021})  # codes about one recipient
+_BUSY = frozenset({4, 80007, 130429, 131048, 131056, 1, 2, 131000, 131016})
+
+
+class WhatsappChannel:
+    def __init__(self, egress: Egress, clock: Clock | None = None) -> None:
+        self._egress = egress
+        self._clock = clock or SystemClock()
+
+    async def send(self, notice: OutgoingNotice) -> Came:
+        """Send to each recipient. What one of them refuses for good is reported by address; the others get it."""
+        if not notice.recipients:
+            return Rejected(None, "The channel has no recipients.")
+        sent, refused, last = 0, [], Rejected(None, "Nothing was sent.")
+        for recipient in notice.recipients:
+            came = await self._send_to(notice, recipient)
+            if isinstance(came, Accepted):
+                sent += 1
+                continue
+            if isinstance(came, Rejected) and not came.stops:
+                refused.append((recipient, came.sentence))
+                last = came
+                continue
+            # A token that is refused, or a service that is away, concerns every recipient. Who has the message already gets it again.
+            return came
+        if not sent:
+            return Rejected(last.status, last.sentence, refused=tuple(refused))
+        sentence = f"WhatsApp took it for {sent} of {len(notice.recipients)} recipients."
+        return Accepted(200, sentence, refused=tuple(refused))
+
+    async def _send_to(self, notice: OutgoingNotice, recipient: str) -> Came:
+        came = await self._post(notice, message_of(notice, recipient))
+        if isinstance(came, Accepted):
+            for each in notice.attachments:
+                media = await self._upload(notice, each.name, each.media_type, each.data)
+                if isinstance(media, str):
+                    document = {"id": media, "filename": each.name}
+                    await self._post(notice, {**_head(recipient), "type": "document", "document": document})
+        return came
+
+    async def _post(self, notice: OutgoingNotice, body: dict[str, Any]) -> Came:
+        answer = await post_json(self._egress, self._url(notice, "messages"), body, self._headers(notice))
+        if not isinstance(answer, HttpAnswer):
+            return answer
+        if 200 <= answer.status < 300:
+            return Accepted(answer.status, sentence_of(answer))
+        return self._refusal(answer)
+
+    async def _upload(self, notice: OutgoingNotice, name: str, media_type: str, data: bytes) -> str | None:
+        boundary = uuid4().hex
+        safe = "".join(c for c in name if c.isprintable() and c not in '"\\')
+        fields = [("messaging_product", "whatsapp"), ("type", media_type)]
+        parts = [
+            f'--{boundary}\r\ncontent-disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
+            for field, value in fields
+        ]
+        head = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{safe}"\r\ncontent-type: {media_type}\r\n\r\n'
+        body = b"".join([*parts, head.encode(), data, f"\r\n--{boundary}--\r\n".encode()])
+        headers = {**self._headers(notice), "content-type": f"multipart/form-data; boundary={boundary}"}
+        answer = await post(self._egress, self._url(notice, "media"), body, headers)
+        if not isinstance(answer, HttpAnswer) or answer.status >= 300:
+            return None
+        found = json_of(answer).get("id")
+        return str(found) if found else None
+
+    def _url(self, notice: OutgoingNotice, path: str) -> str:
+        base = str(notice.config.get("api_url") or API).rstrip("/")
+        return f"{base}/{notice.config.get('phone_number_id')}/{path}"
+
+    def _headers(self, notice: OutgoingNotice) -> dict[str, str]:
+        return {"authorization": f"Bearer {notice.config.get('token')}"}
+
+    def _refusal(self, answer: HttpAnswer) -> Answered | Rejected | Unanswered:
+        error = json_of(answer).get("error")
+        found = error if isinstance(error, dict) else {}
+        code = found.get("code")
+        sentence = sentence_of(answer, str(found.get("message") or ""))
+        if code in _BUSY or answer.status in (429, 503) or answer.status >= 500:
+            return Answered(
+                answer.status if answer.status >= 300 else 503,
+                sentence,
+                retry_after(answer, self._clock.now()),
+            )
+        if code in _TOKEN or answer.status == 401:
+            return Rejected(answer.status, sentence, stops=True)
+        if code in _ADDRESS:
+            return Rejected(answer.status, sentence)
+        return Rejected(answer.status, sentence, stops=answer.status in (403, 404))
+
+
+def message_of(notice: OutgoingNotice, recipient: str) -> dict[str, Any]:
+    """Return the request body: a template where the channel names one, else text."""
+    config, content = notice.config, notice.content
+    if not config.get("template"):
+        text = f"{content.title}\n\n{content.text}"[:LONGEST_TEXT]
+        return {**_head(recipient), "type": "text", "text": {"preview_url": False, "body": text}}
+    parameters = [_parameter(content.title), _parameter(" ".join([*content.lines, content.error or ""]))]
+    template = {
+        "name": config["template"],
+        "language": {"code": config.get("language") or "en_US"},
+        "components": [{"type": "body", "parameters": parameters}],
+    }
+    return {**_head(recipient), "type": "template", "template": template}
+
+
+def _head(recipient: str) -> dict[str, Any]:
+    return {"messaging_product": "whatsapp", "recipient_type": "individual", "to": recipient.lstrip("+")}
+
+
+def _parameter(text: str) -> dict[str, str]:
+    """A parameter has no line breaks, tabs or runs of spaces: Meta refuses those."""
+    return {"type": "text", "text": " ".join(text.split())[:LONGEST_PARAMETER] or "-"}

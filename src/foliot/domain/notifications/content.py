@@ -1,0 +1,413 @@
+"""The content of messages: plain text first, the first line answers whether to get up. Channels add their own markup.
+
+Names and errors come from users: control and bidirectional characters are removed here, markup is escaped by each channel.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from foliot.domain.notifications.incidents import Incident
+from foliot.domain.notifications.notice import JobNames, Notice, NoticeEvent, RunNames
+from foliot.domain.run import RunError
+from foliot.domain.schedule import load_zone
+
+LONGEST_TITLE = 70
+LONGEST_ERROR = 1_000
+SHOWN = 10  # jobs that a message about several names
+
+
+class NoticeKind(StrEnum):
+    OPENED = "opened"
+    REMINDER = "reminder"
+    RECOVERED = "recovered"
+    INFO = "info"
+    DIGEST = "digest"
+    TEST = "test"
+
+
+class Severity(StrEnum):
+    BAD = "bad"
+    GOOD = "good"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleLink:
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeContent:
+    """One message, without markup. `thread` is the same for all messages of an incident."""
+
+    event: NoticeEvent
+    kind: NoticeKind
+    severity: Severity
+    workspace: str
+    title: str
+    lines: tuple[str, ...]
+    at: datetime
+    facts: tuple[tuple[str, str], ...] = ()
+    error: str | None = None
+    links: tuple[ConsoleLink, ...] = ()
+    job_id: UUID | None = None
+    job_name: str | None = None
+    run_id: UUID | None = None
+    incident_id: UUID | None = None
+    attachments: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return the message as plain text, without its title."""
+        parts = ["\n".join(self.lines)]
+        if self.error:
+            parts.append(self.error)
+        if self.facts:
+            parts.append("\n".join(f"{label}: {value}" for label, value in self.facts))
+        if self.links:
+            parts.append("\n".join(f"{each.label}: {each.url}" for each in self.links))
+        return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where messages come from: the workspace's slug, and the address of the console for links."""
+
+    workspace: str
+    base_url: str | None = None
+
+    def link(self, label: str, path: str) -> tuple[ConsoleLink, ...]:
+        return (ConsoleLink(label, f"{self.base_url.rstrip('/')}/console/{path}"),) if self.base_url else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a message about an incident or a job may tell."""
+
+    site: Site
+    now: datetime
+    notice: Notice | None = None
+    job: JobNames | None = None
+    run: RunNames | None = None
+    incident: Incident | None = None
+    extra: tuple[str, ...] = ()  # further lines, of facts that came with it
+
+    @property
+    def zone(self) -> str:
+        return self.job.timezone if self.job else "UTC"
+
+    @property
+    def name(self) -> str:
+        if self.job is not None:
+            return inert(self.job.name)
+        subject = self.incident.subject if self.incident else self.notice.subject if self.notice else ""
+        return inert(subject.partition(":")[2] or subject)
+
+
+def inert(text: str, longest: int = 200) -> str:
+    """Return one line without control, format and separator characters, shortened."""
+    shown = "".join(" " if unicodedata.category(c) in _CONTROL else c for c in text)
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+_CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def inert_lines(text: str, longest: int = LONGEST_ERROR) -> str:
+    """As `inert`, with line breaks kept."""
+    shown = "\n".join(inert(line, longest) for line in text[: 4 * longest].splitlines())
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def title_of(site: Site, text: str) -> str:
+    return inert(f"[{inert(site.workspace, 20)}] {text}", LONGEST_TITLE)
+
+
+def opened(on: Occasion) -> NoticeContent:
+    """A subject is in trouble: what, since when, what happens next."""
+    incident = on.incident
+    assert incident is not None
+    event = incident.event
+    if event is NoticeEvent.RUN_FAILED:
+        title, lines = f"{on.name} failed: {_short(incident.error)}", _failed_lines(on)
+    elif event is NoticeEvent.MISSED:
+        title, lines = f"{on.name} did not run", _missed_lines(on)
+    elif event is NoticeEvent.NO_WORKER:
+        title = f"no worker serves queue {on.name}"
+        lines = [_reason(on) or "Runs wait and start by themselves when a worker returns."]
+    elif event is NoticeEvent.STUCK:
+        title, lines = f"{on.name} seems stuck", [_reason(on) or "A run takes far longer than usual."]
+    else:
+        title, lines = f"{on.name} is late", [_reason(on) or "A run did not start in time."]
+    return _content(on, event, NoticeKind.OPENED, Severity.BAD, title, lines)
+
+
+def reminder(on: Occasion) -> NoticeContent:
+    incident = on.incident
+    assert incident is not None
+    since = local_time(incident.opened_at, on.zone)
+    by = (
+        f"Acknowledged by {inert(incident.acknowledged_by)}."
+        if incident.acknowledged_by
+        else "Acknowledged by nobody."
+    )
+    counted = _counted(incident) or "Still in trouble"
+    lines = [f"{counted} since {since}, open for {span(on.now - incident.opened_at)}. {by}", *_next_lines(on)]
+    title = (
+        f"{on.name} is still failing: {_short(incident.error)}"
+        if incident.error
+        else f"{on.name} is still in trouble"
+    )
+    return _content(on, incident.event, NoticeKind.REMINDER, Severity.BAD, title, lines)
+
+
+def recovered(on: Occasion) -> NoticeContent:
+    incident = on.incident
+    assert incident is not None
+    at = incident.closed_at or on.now
+    counted = _counted(incident)
+    down = f"down {span(at - incident.opened_at)}"
+    lines = [
+        f"Succeeded {local_time(at, on.zone)}"
+        + (f" after {counted.lower()}, {down}." if counted else f", {down}.")
+    ]
+    if incident.missed:
+        lines.append(
+            f"{plural(incident.missed, 'planned time')} did not run in between; a backfill can run them."
+        )
+    return _content(
+        on, NoticeEvent.RECOVERED, NoticeKind.RECOVERED, Severity.GOOD, f"{on.name} recovered", lines
+    )
+
+
+_INFO = {
+    NoticeEvent.JOB_PAUSED: ("was paused", Severity.NEUTRAL),
+    NoticeEvent.JOB_AUTO_PAUSED: ("was stopped by Foliot", Severity.BAD),
+    NoticeEvent.JOB_RESUMED: ("was resumed", Severity.GOOD),
+    NoticeEvent.JOB_CHANGED: ("was changed", Severity.NEUTRAL),
+    NoticeEvent.RUN_SUCCEEDED: ("succeeded", Severity.GOOD),
+    NoticeEvent.RUN_SKIPPED: ("was skipped", Severity.NEUTRAL),
+    NoticeEvent.SLOW: ("took longer than usual", Severity.BAD),
+    NoticeEvent.EXPIRING: ("expires soon", Severity.BAD),
+    NoticeEvent.ZONE_DATA_CHANGED: ("moved with new time zone data", Severity.NEUTRAL),
+    NoticeEvent.CHANNEL_DISABLED: ("was disabled", Severity.BAD),
+}
+
+
+def info(on: Occasion) -> NoticeContent:
+    """A fact that opens no incident."""
+    notice = on.notice
+    assert notice is not None
+    verb, severity = _INFO.get(notice.event, (notice.event.value.replace("_", " "), Severity.NEUTRAL))
+    lines = []
+    if by := notice.facts.get("by"):
+        lines.append(f"By {inert(str(by))}, {local_time(notice.at, on.zone)}.")
+    else:
+        lines.append(f"{local_time(notice.at, on.zone)}.")
+    if reason := _reason(on):
+        lines.append(reason)
+    name = inert(str(notice.facts["name"])) if "name" in notice.facts else on.name
+    return _content(on, notice.event, NoticeKind.INFO, severity, f"{name} {verb}", [*lines, *_next_lines(on)])
+
+
+def several(first: Occasion, others: Sequence[Occasion], kind: NoticeKind) -> NoticeContent:
+    """One message for incidents with the same error that opened, or ended, together."""
+    every = (first, *others)
+    names = [each.name for each in every]
+    incidents = [each.incident for each in every if each.incident]
+    runs = sum(each.failures for each in incidents)
+    error = incidents[0].error if incidents else None
+    shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
+    if kind is NoticeKind.RECOVERED:
+        title, severity = f"{plural(len(names), 'job')} recovered", Severity.GOOD
+        lines = [f"{shown} succeeded again."]
+    else:
+        title, severity = f"{plural(len(names), 'job')} failed: {_short(error)}", Severity.BAD
+        lines = [f"Same error: {plural(runs, 'run')}, {plural(len(names), 'job')}.", shown]
+    event = NoticeEvent.RECOVERED if kind is NoticeKind.RECOVERED else incidents[0].event
+    content = _content(first, event, kind, severity, title, lines)
+    return _without_job(content, first.site)
+
+
+@dataclass(frozen=True, slots=True)
+class DigestEntry:
+    kind: NoticeKind
+    job_name: str | None
+    fingerprint: str
+    error: str | None
+    failures: int
+    at: datetime
+
+
+def digest(site: Site, entries: Sequence[DigestEntry], now: datetime) -> NoticeContent:
+    """One message for everything beyond the single messages of a window."""
+    groups: dict[tuple[NoticeKind, str], list[DigestEntry]] = {}
+    for each in entries:
+        groups.setdefault((each.kind, each.fingerprint), []).append(each)
+    lines = [
+        f"{plural(len(entries), 'further message')} since {local_time(min(e.at for e in entries), 'UTC')}, in one:"
+    ]
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    for (kind, _), found in ordered[:SHOWN]:
+        names = list(dict.fromkeys(inert(each.job_name or "") for each in found))
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+        runs = sum(each.failures for each in found)
+        what = {
+            NoticeKind.OPENED: "failed",
+            NoticeKind.RECOVERED: "recovered",
+            NoticeKind.REMINDER: "still failing",
+        }.get(kind, "changed")
+        why = f": {inert(found[0].error, 120)}" if found[0].error else ""
+        counted = f", {plural(runs, 'run')}" if runs else ""
+        lines.append(f"- {plural(len(names), 'job')}{counted} {what}{why} ({shown})")
+    if len(ordered) > SHOWN:
+        lines.append(f"- and {len(ordered) - SHOWN:,} further kinds of errors")
+    failed = sum(1 for each in entries if each.kind is NoticeKind.OPENED)
+    title = f"{failed:,} further jobs failed" if failed else f"{plural(len(entries), 'further message')}"
+    return NoticeContent(
+        NoticeEvent.RUN_FAILED if failed else NoticeEvent.RECOVERED,
+        NoticeKind.DIGEST,
+        Severity.BAD if failed else Severity.NEUTRAL,
+        site.workspace,
+        title_of(site, title),
+        tuple(lines),
+        now,
+        links=site.link("Open the console", "jobs"),
+    )
+
+
+def trial(site: Site, channel: str, now: datetime) -> NoticeContent:
+    """The message of `foliot notify test`."""
+    return NoticeContent(
+        NoticeEvent.RUN_FAILED,
+        NoticeKind.TEST,
+        Severity.NEUTRAL,
+        site.workspace,
+        title_of(site, f"test message to {channel}"),
+        ("This is a test. Failures of your jobs arrive here like this.",),
+        now,
+    )
+
+
+def local_time(at: datetime, zone: str) -> str:
+    """Format an instant for people, with its zone: `Wed 25 Mar 02:36 CET`."""
+    return at.astimezone(load_zone(zone)).strftime("%a %d %b %H:%M %Z")
+
+
+def span(length: timedelta) -> str:
+    """Format a length by its largest unit, such as `5 days`."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            return plural(seconds // size, unit)
+    return plural(seconds, "second")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _content(
+    on: Occasion, event: NoticeEvent, kind: NoticeKind, severity: Severity, title: str, lines: Sequence[str]
+) -> NoticeContent:
+    incident, job, run = on.incident, on.job, on.run
+    is_bad = severity is Severity.BAD
+    error = incident.error if incident and is_bad else on.notice.error if on.notice and is_bad else None
+    facts: list[tuple[str, str]] = []
+    if job is not None:
+        facts.append(("Job", inert(job.name)))
+    if run is not None:
+        facts.append(("Run", f"#{run.number}, planned for {local_time(run.planned_for, on.zone)}"))
+    if job is not None and job.tags:
+        facts.append(("Tags", inert(", ".join(job.tags))))
+    if incident is not None and incident.note:
+        facts.append(("Note", inert(incident.note, 500)))
+    links: tuple[ConsoleLink, ...] = ()
+    if run is not None:
+        links += on.site.link("Open the run", f"runs/{run.id}")
+    if job is not None:
+        links += on.site.link("Open the job", f"jobs/{job.id}")
+    return NoticeContent(
+        event,
+        kind,
+        severity,
+        on.site.workspace,
+        title_of(on.site, title),
+        tuple(inert(line, 500) for line in (*lines, *on.extra) if line),
+        on.now,
+        tuple(facts),
+        f"{inert(error.code)}: {inert_lines(error.message)}" if error else None,
+        links,
+        None if job is None else job.id,
+        None if job is None else inert(job.name),
+        None if run is None else run.id,
+        None if incident is None else incident.id,
+    )
+
+
+def _without_job(content: NoticeContent, site: Site) -> NoticeContent:
+    """Drop the facts of the first job from a message about several."""
+    return NoticeContent(
+        content.event,
+        content.kind,
+        content.severity,
+        content.workspace,
+        content.title,
+        content.lines,
+        content.at,
+        error=content.error,
+        links=site.link("Open the console", "jobs"),
+        incident_id=content.incident_id,
+    )
+
+
+def _failed_lines(on: Occasion) -> list[str]:
+    run, job = on.run, on.job
+    lines = []
+    if run is not None and run.attempt_count > 1:
+        took = f" ({span(run.finished_at - run.started_at)})" if run.started_at and run.finished_at else ""
+        lines.append(f"Failed after {plural(run.attempt_count, 'attempt')}{took}.")
+    else:
+        lines.append("Failed, with no retry left.")
+    if job is not None and job.last_success_at is not None:
+        lines.append(f"Last success {local_time(job.last_success_at, on.zone)}.")
+    elif job is not None:
+        lines.append("It has never succeeded.")
+    return [*lines, *_next_lines(on)]
+
+
+def _missed_lines(on: Occasion) -> list[str]:
+    lines = [_reason(on) or "A planned time passed and no run was recorded."]
+    return [*lines, *_next_lines(on)]
+
+
+def _next_lines(on: Occasion) -> list[str]:
+    if on.job is None:
+        return []
+    owner = f" Owner {inert(on.job.owner)}." if on.job.owner else ""
+    if on.job.next_at is None:
+        return [f"No further run is planned.{owner}"]
+    return [f"Next run {local_time(on.job.next_at, on.zone)}.{owner}"]
+
+
+def _counted(incident: Incident) -> str:
+    return plural(incident.failures, "failure") if incident.failures else ""
+
+
+def _reason(on: Occasion) -> str:
+    return inert(str(on.notice.facts.get("reason") or ""), 500) if on.notice else ""
+
+
+def _short(error: RunError | None) -> str:
+    if error is None:
+        return "no error was reported"
+    first = inert(error.message.strip().splitlines()[0] if error.message.strip() else "", 120)
+    return first or inert(error.code)

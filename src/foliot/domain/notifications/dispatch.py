@@ -1,0 +1,340 @@
+"""Turn a batch of notices into incidents and messages. Pure: the caller loads the state and writes the plan.
+
+A channel gets at most `SINGLES` messages in a window; the rest waits for one digest, so that ten thousand failures are a bounded number of
+messages. Incidents of one batch with the same error are one message.
+
+Why: docs/decisions/910-incidents.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from foliot.domain.ids import ChannelId, IncidentId, JobId, RunId
+from foliot.domain.notifications import content as contents
+from foliot.domain.notifications.content import DigestEntry, NoticeContent, NoticeKind, Occasion, Site
+from foliot.domain.notifications.incidents import (
+    Incident,
+    add_trouble,
+    after_reminder,
+    close_incident,
+    open_incident,
+)
+from foliot.domain.notifications.notice import TROUBLES, JobNames, Notice, NoticeEvent, RunNames
+from foliot.domain.notifications.rules import Destination, RuleSet
+
+WINDOW = timedelta(minutes=5)
+SINGLES = 10  # messages of a channel in a window
+DIGEST_AFTER = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """What planning needs of a channel that may send."""
+
+    id: ChannelId
+    name: str
+    window_at: datetime | None = None
+    window_count: int = 0
+    digest_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentThread:
+    """A channel that knows of an incident."""
+
+    channel_id: ChannelId
+    recipients: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMessage:
+    """A delivery to write. Messages of one incident to one channel leave in the order of their positions."""
+
+    channel_id: ChannelId
+    content: NoticeContent
+    position: int = 0
+    incident_id: IncidentId | None = None
+    recipients: tuple[str, ...] = ()
+    due_at: datetime | None = None  # None: at once
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingEntry:
+    channel_id: ChannelId
+    incident_id: IncidentId | None
+    entry: DigestEntry
+
+
+@dataclass(slots=True)
+class DispatchPlan:
+    """What one transaction writes."""
+
+    opened: list[Incident] = field(default_factory=list)
+    changed: list[Incident] = field(default_factory=list)
+    messages: list[PlannedMessage] = field(default_factory=list)
+    threads: list[tuple[IncidentId, str, IncidentThread]] = field(
+        default_factory=list
+    )  # incident, subject, channel
+    entries: list[WaitingEntry] = field(default_factory=list)
+    channels: list[ChannelState] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DispatchState:
+    """The state of a workspace that a batch of notices meets."""
+
+    site: Site
+    now: datetime
+    rules: RuleSet
+    channels: dict[ChannelId, ChannelState]
+    incidents: dict[str, Incident] = field(default_factory=dict)  # open ones, by subject
+    threads: dict[IncidentId, list[IncidentThread]] = field(default_factory=dict)
+    last_messages: Mapping[tuple[str, ChannelId], datetime] = field(default_factory=dict)
+    jobs: Mapping[JobId, JobNames] = field(default_factory=dict)
+    runs: Mapping[RunId, RunNames] = field(default_factory=dict)
+    frozen: frozenset[JobId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """One thing to tell one channel, before messages are grouped and counted."""
+
+    kind: NoticeKind
+    occasion: Occasion
+    destination: Destination
+
+
+class Dispatcher:
+    """Plan one batch."""
+
+    def __init__(self, state: DispatchState, new_id: Callable[[], UUID]) -> None:
+        self._state = state
+        self._new_id = new_id
+        self._known: dict[str, Incident] = dict(state.incidents)
+        self._new: dict[IncidentId, Incident] = {}
+        self._changed: dict[IncidentId, Incident] = {}
+        self._threads = {incident_id: list(found) for incident_id, found in state.threads.items()}
+        self._tellings: list[_Telling] = []
+        self._plan = DispatchPlan()
+        self._budgets = dict(state.channels)
+
+    def plan(self, notices: Iterable[Notice], reminders: Iterable[Incident] = ()) -> DispatchPlan:
+        for notice in notices:
+            if notice.event in TROUBLES:
+                self._trouble(notice)
+            elif notice.event is NoticeEvent.RECOVERED:
+                self._recovery(notice)
+            else:
+                self._inform(notice)
+        for incident in reminders:
+            self._remind(self._known.get(incident.subject, incident))
+        for tellings in self._grouped():
+            self._write(tellings)
+        plan = self._plan
+        plan.opened, plan.changed = list(self._new.values()), list(self._changed.values())
+        plan.channels = [
+            each for channel_id, each in self._budgets.items() if each != self._state.channels[channel_id]
+        ]
+        return plan
+
+    def _trouble(self, notice: Notice) -> None:
+        incident = self._known.get(notice.subject)
+        if incident is None:
+            incident = open_incident(IncidentId(self._new_id()), notice)
+            self._new[incident.id] = incident
+        incident = self._store(add_trouble(incident, notice))
+        job = self._job(notice)
+        if incident.is_silent(self._state.now) or (job is not None and job.id in self._state.frozen):
+            return
+        informed = {each.channel_id for each in self._threads.get(incident.id, ())}
+        for each in self._state.rules.destinations(notice.names, job):
+            if each.channel_id in informed or each.channel_id not in self._budgets:
+                continue
+            if max(incident.failures, 1) < each.after_n or self._cools(incident, each):
+                continue
+            self._join(incident, each)
+            self._tell(NoticeKind.OPENED, notice, incident, each)
+
+    def _recovery(self, notice: Notice) -> None:
+        incident = self._known.pop(notice.subject, None)
+        if incident is None:
+            return
+        incident = self._store(close_incident(incident, notice.at, str(notice.run_id or "")), is_open=False)
+        job = self._job(notice)
+        if incident.is_silent(self._state.now):
+            return
+        by_channel = {
+            each.channel_id: each for each in self._state.rules.destinations({NoticeEvent.RECOVERED}, job)
+        }
+        for thread in self._threads.get(incident.id, ()):
+            terms = by_channel.get(thread.channel_id)
+            if terms is not None:
+                self._tell(
+                    NoticeKind.RECOVERED, notice, incident, replace(terms, recipients=thread.recipients)
+                )
+
+    def _inform(self, notice: Notice) -> None:
+        job = self._job(notice)
+        if (
+            job is not None
+            and job.id in self._state.frozen
+            and notice.event is not NoticeEvent.JOB_AUTO_PAUSED
+        ):
+            return
+        for each in self._state.rules.destinations(notice.names, job):
+            if not self._add_to_opening(notice, each.channel_id):
+                self._tell(NoticeKind.INFO, notice, None, each)
+
+    def _add_to_opening(self, notice: Notice, channel_id: ChannelId) -> bool:
+        """Add the stop of a job to the message about the failure that led to it, if both are of this batch."""
+        if notice.event is not NoticeEvent.JOB_AUTO_PAUSED:
+            return False
+        for place, each in enumerate(self._tellings):
+            on = each.occasion
+            is_same = on.incident is not None and on.incident.subject == notice.subject
+            if is_same and each.kind is NoticeKind.OPENED and each.destination.channel_id == channel_id:
+                line = str(notice.facts.get("reason") or "The job was stopped.")
+                self._tellings[place] = replace(each, occasion=replace(on, extra=(*on.extra, line)))
+                return True
+        return False
+
+    def _remind(self, incident: Incident) -> None:
+        if (
+            incident.closed_at is not None
+            or incident.remind_at is None
+            or incident.remind_at > self._state.now
+        ):
+            return
+        incident = self._store(after_reminder(incident, self._state.now))
+        if incident.is_silent(self._state.now) or incident.job_id in self._state.frozen:
+            return
+        job = self._state.jobs.get(incident.job_id) if incident.job_id else None
+        by_channel = {each.channel_id: each for each in self._state.rules.destinations({incident.event}, job)}
+        for thread in self._threads.get(incident.id, ()):
+            terms = by_channel.get(thread.channel_id)
+            if terms is not None:
+                self._tell(NoticeKind.REMINDER, None, incident, replace(terms, recipients=thread.recipients))
+
+    def _store(self, incident: Incident, *, is_open: bool = True) -> Incident:
+        if incident.id in self._new:
+            self._new[incident.id] = incident
+        else:
+            self._changed[incident.id] = incident
+        if is_open:
+            self._known[incident.subject] = incident
+        return incident
+
+    def _job(self, notice: Notice) -> JobNames | None:
+        return self._state.jobs.get(notice.job_id) if notice.job_id is not None else None
+
+    def _cools(self, incident: Incident, terms: Destination) -> bool:
+        """Return whether the channel heard of this subject within the rule's cooldown."""
+        if not terms.cooldown:
+            return False
+        last = self._state.last_messages.get((incident.subject, terms.channel_id))
+        return last is not None and last + terms.cooldown > self._state.now
+
+    def _join(self, incident: Incident, terms: Destination) -> None:
+        thread = IncidentThread(terms.channel_id, terms.recipients)
+        self._threads.setdefault(incident.id, []).append(thread)
+        self._plan.threads.append((incident.id, incident.subject, thread))
+
+    def _tell(
+        self, kind: NoticeKind, notice: Notice | None, incident: Incident | None, terms: Destination
+    ) -> None:
+        if terms.channel_id not in self._budgets:
+            return  # disabled, or deleted meanwhile
+        job = (
+            self._job(notice)
+            if notice
+            else self._state.jobs.get(incident.job_id)
+            if incident and incident.job_id
+            else None
+        )
+        run_id = (notice.run_id if notice else None) or (incident.last_run_id if incident else None)
+        run = self._state.runs.get(run_id) if run_id is not None else None
+        on = Occasion(self._state.site, self._state.now, notice, job, run, incident)
+        self._tellings.append(_Telling(kind, on, terms))
+
+    def _grouped(self) -> list[list[_Telling]]:
+        """Group what one channel would hear about the same error. Single facts stay single."""
+        groups: dict[tuple[object, ...], list[_Telling]] = {}
+        for place, each in enumerate(self._tellings):
+            incident = each.occasion.incident
+            is_single = incident is None or each.kind is NoticeKind.REMINDER
+            shared = place if is_single or incident is None else incident.fingerprint
+            key = (each.kind, each.destination.channel_id, each.destination.recipients, shared)
+            groups.setdefault(key, []).append(each)
+        return list(groups.values())
+
+    def _write(self, tellings: Sequence[_Telling]) -> None:
+        first, channel_id = tellings[0], tellings[0].destination.channel_id
+        if not self._has_budget(channel_id):
+            self._postpone(tellings)
+            return
+        budget = self._budgets[channel_id]
+        self._budgets[channel_id] = replace(budget, window_count=budget.window_count + 1)
+        incident = first.occasion.incident
+        position = 0
+        if incident is not None:
+            current = self._current(incident)
+            position = current.messages + 1
+            self._store(replace(current, messages=position), is_open=current.closed_at is None)
+        terms = first.destination
+        content = replace(_content_of(tellings), attachments=terms.attachments)
+        quiet_until = terms.quiet_hours.end_after(self._state.now) if terms.quiet_hours else None
+        self._plan.messages.append(
+            PlannedMessage(
+                channel_id,
+                content,
+                position,
+                None if incident is None else incident.id,
+                terms.recipients,
+                quiet_until,
+            )
+        )
+
+    def _current(self, incident: Incident) -> Incident:
+        return self._new.get(incident.id) or self._changed.get(incident.id) or incident
+
+    def _has_budget(self, channel_id: ChannelId) -> bool:
+        """Return whether the channel may get a single message now. A window that is over starts anew."""
+        budget, now = self._budgets[channel_id], self._state.now
+        if budget.window_at is None or now - budget.window_at >= WINDOW:
+            self._budgets[channel_id] = replace(budget, window_at=now, window_count=0)
+            return True
+        return budget.window_count < SINGLES
+
+    def _postpone(self, tellings: Sequence[_Telling]) -> None:
+        for each in tellings:
+            on, channel_id = each.occasion, each.destination.channel_id
+            incident = on.incident
+            error = incident.error if incident else None
+            entry = DigestEntry(
+                each.kind,
+                on.name,
+                incident.fingerprint if incident else str(on.notice.event.value if on.notice else ""),
+                error.message[:200] if error else None,
+                incident.failures if incident and each.kind is NoticeKind.OPENED else 0,
+                self._state.now,
+            )
+            self._plan.entries.append(WaitingEntry(channel_id, incident.id if incident else None, entry))
+            budget = self._budgets[channel_id]
+            if budget.digest_at is None:
+                self._budgets[channel_id] = replace(budget, digest_at=self._state.now + DIGEST_AFTER)
+
+
+def _content_of(tellings: Sequence[_Telling]) -> NoticeContent:
+    first, *others = tellings
+    if others:
+        return contents.several(first.occasion, [each.occasion for each in others], first.kind)
+    make = {
+        NoticeKind.OPENED: contents.opened,
+        NoticeKind.REMINDER: contents.reminder,
+        NoticeKind.RECOVERED: contents.recovered,
+    }.get(first.kind, contents.info)
+    return make(first.occasion)

@@ -1,0 +1,115 @@
+"""Notices: facts that people may want to hear of, as the transactions that make them true write them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.run import RunError
+
+
+class NoticeEvent(StrEnum):
+    """What a rule may name."""
+
+    RUN_FAILED = "run_failed"  # for good: no retry is left
+    RETRIES_EXHAUSTED = "retries_exhausted"  # a run_failed after at least one retry
+    RUN_SUCCEEDED = "run_succeeded"
+    RUN_SKIPPED = "run_skipped"
+    MISSED = "missed"
+    LATE = "late"
+    SLOW = "slow"
+    STUCK = "stuck"
+    NO_WORKER = "no_worker"
+    JOB_PAUSED = "job_paused"
+    JOB_AUTO_PAUSED = "job_auto_paused"
+    JOB_RESUMED = "job_resumed"
+    JOB_CHANGED = "job_changed"
+    RECOVERED = "recovered"
+    EXPIRING = "expiring"
+    ZONE_DATA_CHANGED = "zone_data_changed"
+    CHANNEL_DISABLED = "channel_disabled"
+
+
+# Events that open an incident or count in an open one.
+TROUBLES = frozenset(
+    {NoticeEvent.RUN_FAILED, NoticeEvent.MISSED, NoticeEvent.LATE, NoticeEvent.STUCK, NoticeEvent.NO_WORKER}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One fact. `facts` holds what its event needs: an error, a reason, counts."""
+
+    seq: int
+    event: NoticeEvent
+    at: datetime
+    job_id: JobId | None = None
+    run_id: RunId | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def error(self) -> RunError | None:
+        found = self.facts.get("error")
+        return RunError(str(found["code"]), str(found["message"])) if found else None
+
+    @property
+    def subject(self) -> str:
+        """Return what an incident is about."""
+        return (
+            f"job:{self.job_id}" if self.job_id is not None else str(self.facts.get("subject", "workspace"))
+        )
+
+    @property
+    def names(self) -> frozenset[NoticeEvent]:
+        """Return the events under which rules know this fact."""
+        if self.event is NoticeEvent.RUN_FAILED and self.facts.get("retries", 0) > 0:
+            return frozenset({self.event, NoticeEvent.RETRIES_EXHAUSTED})
+        return frozenset({self.event})
+
+
+_VARIABLE = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\d+",
+    re.IGNORECASE,
+)
+
+
+def fingerprint(event: NoticeEvent, error: RunError | None) -> str:
+    """Return the same text for the same error: ids and numbers in its message do not count."""
+    if error is None:
+        return event.value
+    shape = _VARIABLE.sub("#", error.message[:500]).strip().lower()
+    return f"{error.code}:{hashlib.sha256(shape.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobNames:
+    """What rules and messages need of a job."""
+
+    id: JobId
+    name: str
+    queue: str
+    tags: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    owner: str | None = None
+    next_at: datetime | None = None
+    last_success_at: datetime | None = None
+    runbook: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunNames:
+    """What messages need of a run."""
+
+    id: UUID
+    number: int
+    planned_for: datetime
+    attempt_count: int
+    started_at: datetime | None
+    finished_at: datetime | None

@@ -1,0 +1,163 @@
+"""Notification rules: which events of which jobs go to which channels. The closest rules to a job decide.
+
+Why: docs/decisions/911-notification-rules.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from uuid import UUID
+
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import ChannelId, JobId, RuleId
+from foliot.domain.notifications.notice import JobNames, NoticeEvent
+from foliot.domain.schedule import load_zone
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """A daily span in which messages wait for its end. Past midnight it ends on the next day."""
+
+    start: time
+    end: time
+    timezone: str = "UTC"
+
+    def end_after(self, now: datetime) -> datetime | None:
+        """Return when the span that holds `now` ends, or None outside of it."""
+        zone = load_zone(self.timezone)
+        local = now.astimezone(zone)
+        clock = local.time().replace(tzinfo=None)
+        if self.start <= self.end:
+            is_quiet, days = self.start <= clock < self.end, 0
+        else:
+            is_quiet, days = clock >= self.start or clock < self.end, 1 if clock >= self.start else 0
+        if not is_quiet:
+            return None
+        return datetime.combine(local.date() + timedelta(days=days), self.end, tzinfo=zone)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleScope:
+    """The jobs of a rule: named ones, those with a tag or of a queue; without any, all of the workspace."""
+
+    jobs: tuple[JobId, ...] = ()
+    tags: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+
+    def closeness(self, job: JobNames | None) -> int | None:
+        """Return 3 for a rule that names the job, 2 for its tag or queue, 1 for the whole workspace, None if it does not apply."""
+        if not (self.jobs or self.tags or self.queues):
+            return 1
+        if job is None:
+            return None
+        if job.id in self.jobs:
+            return 3
+        if job.queue in self.queues or not set(self.tags).isdisjoint(job.tags):
+            return 2
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDefinition:
+    """What a person writes. Without channels the rule mutes its events."""
+
+    events: tuple[NoticeEvent, ...]
+    channels: tuple[ChannelId, ...] = ()
+    scope: RuleScope = RuleScope()
+    recipients: tuple[str, ...] = ()  # instead of those of the channel
+    after_n: int = 1
+    cooldown: timedelta = timedelta(0)
+    quiet_hours: QuietHours | None = None
+    attachments: tuple[str, ...] = ()  # patterns of artifact names
+
+    def __post_init__(self) -> None:
+        if not self.events:
+            raise Invalid("A rule names at least one event.", pointer="/events")
+        if not 1 <= self.after_n <= 1000:
+            raise Invalid("Between 1 and 1,000 failures.", pointer="/after_n")
+        if self.quiet_hours is not None:
+            load_zone(self.quiet_hours.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationRule:
+    id: RuleId
+    name: str
+    definition: RuleDefinition
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A channel that a fact goes to, by which terms."""
+
+    channel_id: ChannelId
+    recipients: tuple[str, ...] = ()
+    after_n: int = 1
+    cooldown: timedelta = timedelta(0)
+    quiet_hours: QuietHours | None = None
+    attachments: tuple[str, ...] = ()
+
+
+DEFAULT_EVENTS = (
+    NoticeEvent.RUN_FAILED,
+    NoticeEvent.RECOVERED,
+    NoticeEvent.MISSED,
+    NoticeEvent.STUCK,
+    NoticeEvent.NO_WORKER,
+    NoticeEvent.JOB_AUTO_PAUSED,
+    NoticeEvent.JOB_PAUSED,
+    NoticeEvent.JOB_RESUMED,
+    NoticeEvent.EXPIRING,
+    NoticeEvent.CHANNEL_DISABLED,
+)
+_DEFAULT_ID = RuleId(UUID(int=0))
+
+
+def default_rule(channels: Iterable[ChannelId]) -> NotificationRule:
+    """Return the rule of a workspace that names no other for these events."""
+    return NotificationRule(_DEFAULT_ID, "default", RuleDefinition(DEFAULT_EVENTS, tuple(channels)))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules of a workspace. `default` applies to the events that no workspace-wide rule names."""
+
+    rules: Sequence[NotificationRule] = ()
+    default: NotificationRule | None = None
+    _by_event: dict[NoticeEvent, list[NotificationRule]] = field(default_factory=dict, compare=False)
+
+    def destinations(self, names: Iterable[NoticeEvent], job: JobNames | None) -> list[Destination]:
+        """Return where a fact goes. For each of its events the closest rules decide; each channel is named once."""
+        found: dict[ChannelId, Destination] = {}
+        for event in sorted(names):
+            for rule in self._closest(event, job):
+                terms = rule.definition
+                for channel_id in terms.channels:
+                    found.setdefault(
+                        channel_id,
+                        Destination(
+                            channel_id,
+                            terms.recipients,
+                            terms.after_n,
+                            terms.cooldown,
+                            terms.quiet_hours,
+                            terms.attachments,
+                        ),
+                    )
+        return list(found.values())
+
+    def _closest(self, event: NoticeEvent, job: JobNames | None) -> list[NotificationRule]:
+        levels: dict[int, list[NotificationRule]] = {}
+        for rule in self.rules:
+            if rule.enabled and event in rule.definition.events:
+                level = rule.definition.scope.closeness(job)
+                if level is not None:
+                    levels.setdefault(level, []).append(rule)
+        if levels:
+            return levels[max(levels)]
+        if self.default is not None and event in self.default.definition.events:
+            return [self.default]
+        return []

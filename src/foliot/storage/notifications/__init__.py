@@ -1,0 +1,1 @@
+"""Storage of notifications: notices, incidents, channels, rules and the contents of deliveries."""

@@ -1,0 +1,1 @@
+"""Planted bugs: `./dev mutate` applies each one to a throw-away copy and runs the tests that should notice it."""
