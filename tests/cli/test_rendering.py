@@ -16,7 +16,14 @@ from foliot.cli.jobs.views import JobStatusChoice, created_page, job_list, job_p
 from foliot.cli.output import pluralize
 from foliot.cli.runs import RunStatusChoice, run_table
 from foliot.cli.tables import Column, Table, render
-from foliot.cli.times import format_duration, local_time, parse_time, relative_short
+from foliot.cli.times import (
+    format_duration,
+    local_time,
+    parse_past_stretch,
+    parse_past_time,
+    parse_time,
+    relative_short,
+)
 from foliot.domain.errors import Invalid
 from foliot.sdk.sync.plan import JobChange
 from foliot.wire.audit import EventOut
@@ -261,3 +268,26 @@ def test_distances_are_short_in_lists_and_have_two_units_elsewhere() -> None:
 def test_the_words_of_flags_are_those_of_the_wire() -> None:
     assert [each.value for each in JobStatusChoice] == list(typing.get_args(JobStatus))
     assert [each.value for each in RunStatusChoice] == list(typing.get_args(RunStatus))
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("yesterday", "2027-01-04T23:00Z", "2027-01-05T23:00Z"),
+        ("Last  night", "2027-01-05T17:00Z", "2027-01-06T05:00Z"),
+        ("monday", "2027-01-03T23:00Z", "2027-01-04T23:00Z"),
+        ("last wed", "2026-12-29T23:00Z", "2026-12-30T23:00Z"),
+        ("this morning", "2027-01-05T23:00Z", "2027-01-06T11:00Z"),
+    ],
+)
+def test_a_stretch_of_the_past_is_read_in_the_zone_of_the_job(text: str, start: str, end: str) -> None:
+    now = datetime(2027, 1, 6, 15, tzinfo=UTC)  # a Wednesday
+    found = parse_past_stretch(text, now, "Europe/Paris")
+    assert found == (datetime.fromisoformat(start), datetime.fromisoformat(end))
+
+
+def test_a_day_of_the_past_with_a_time_is_an_instant() -> None:
+    now = datetime(2027, 1, 6, 15, tzinfo=UTC)
+    assert parse_past_time("yesterday at 14:30", now, "UTC") == datetime(2027, 1, 5, 14, 30, tzinfo=UTC)
+    assert parse_past_time("last night 02:00", now, "UTC") == datetime(2027, 1, 6, 2, tzinfo=UTC)
+    assert parse_past_time("every monday", now, "UTC") is None

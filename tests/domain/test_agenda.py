@@ -127,6 +127,16 @@ def test_the_next_is_skipped_and_the_last_of_max_runs_is_the_last() -> None:
     assert told(agenda([ahead(Cron("0 */6 * * *"), skip_next=True)], at("05:00"), at("07:00"))) == ["06:00"]
 
 
+def test_a_skip_that_was_asked_for_shows_in_a_span_that_begins_after_the_last_fire() -> None:
+    """The span of an agenda begins now, and the cursor of a timer lies at its last fire."""
+    long_ago = MIDNIGHT - timedelta(hours=1)
+    one = ahead(Cron("0 */6 * * *"), cursor=long_ago, skip_next=True)
+    assert told(a_day(one))[:2] == ["00:00 skipped operator", "06:00"]
+    several = ahead(Cron("0 */6 * * *"), cursor=long_ago, skip_next=True, skip_until=at("06:00"))
+    assert told(a_day(several))[:3] == ["00:00 skipped operator", "06:00 skipped operator", "12:00"]
+    assert told(agenda([several], at("05:00"), at("13:00"))) == ["06:00 skipped operator", "12:00"]
+
+
 def test_a_fixed_delay_names_one_time_or_none() -> None:
     chained = Interval(HOUR, MIDNIGHT, IntervalMode.FIXED_DELAY)
     job = ahead(chained, cursor=at("04:00"))

@@ -13,7 +13,8 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
 from foliot.domain.planning.plan import ERROR_RETRY_DELAYS, plan, plan_error, plan_resume, plan_start
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
-from foliot.domain.run_plan import NewRun, SkippedRange, SkippedTime
+from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import FIRED_LATE, NewRun, SkippedRange, SkippedTime
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -61,9 +62,32 @@ def test_within_grace_every_planned_time_is_decided_on_its_own() -> None:
     job = make_job(every(10))
     assert describe_plan(plan(make_due_job(job, at("08:00")), at("08:00:35"))) == [
         "run 08:00:10",
-        "skip 08:00:20 overlap",
-        "skip 08:00:30 overlap",
+        "skip 08:00:20 misfire",
+        "skip 08:00:30 misfire",
     ]
+
+
+def test_times_of_a_late_tick_are_an_overlap_only_behind_a_run_that_was_live_before() -> None:
+    """An outage shorter than the grace: nothing was running, so nothing was overlapped."""
+    job = make_job(every(10))
+    idle = plan(make_due_job(job, at("08:00")), at("08:00:35"))
+    assert [record.note for record in idle.records if isinstance(record, SkippedTime)] == [FIRED_LATE] * 2
+    busy = plan(make_due_job(job, at("08:00"), live=1), at("08:00:35"))
+    assert describe_plan(busy) == [f"skip 08:00:{second} overlap" for second in (10, 20, 30)]
+
+
+@pytest.mark.parametrize("late", [timedelta(0), timedelta(milliseconds=5), timedelta(seconds=59)])
+def test_a_time_at_the_end_of_its_window_has_a_minute_to_start(late: timedelta) -> None:
+    job = make_job(Cron("0 17 * * *"), window=Window(time(9), time(17)))
+    made = plan(make_due_job(job, at("16:00")), at("17:00") + late)
+    assert describe_plan(made) == ["run 17:00"]
+    assert made.runs[0].expires_at == at("17:01")
+
+
+def test_a_late_time_does_not_start_in_the_last_instant_of_its_window() -> None:
+    job = make_job(Cron("30 16 * * *"), window=Window(time(9), time(17)), misfire=Misfire(grace=HOUR))
+    [run] = plan(make_due_job(job, at("16:00")), at("17:00")).runs
+    assert (run.waits_for, run.not_before) == (WaitsFor.WINDOW, at("2027-01-06 09:00"))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +106,7 @@ def test_within_grace_every_planned_time_is_decided_on_its_own() -> None:
         ),
         (
             Misfire(LATEST, grace=2 * HOUR),
-            ["gap 01:00..04:00 4 misfire", "run 05:00 late", "skip 06:00 overlap", "skip 07:00 overlap"],
+            ["gap 01:00..04:00 4 misfire", "run 05:00 late", "skip 06:00 misfire", "skip 07:00 misfire"],
         ),
     ],
 )
@@ -147,9 +171,9 @@ def test_overlap_is_decided_by_what_is_live_and_waiting(
 @pytest.mark.parametrize(
     ("rule", "records"),
     [
-        (OverlapRule.QUEUE, ["run 08:00:10", "run 08:00:20 waits for turn", "skip 08:00:30 overlap"]),
-        (OverlapRule.QUEUE_ONE, ["run 08:00:10", "run 08:00:20 waits for turn", "skip 08:00:30 overlap"]),
-        (OverlapRule.CANCEL_RUNNING, ["run 08:00:10", "skip 08:00:20 overlap", "skip 08:00:30 overlap"]),
+        (OverlapRule.QUEUE, ["run 08:00:10", "run 08:00:20 waits for turn", "skip 08:00:30 misfire"]),
+        (OverlapRule.QUEUE_ONE, ["run 08:00:10", "run 08:00:20 waits for turn", "skip 08:00:30 misfire"]),
+        (OverlapRule.CANCEL_RUNNING, ["run 08:00:10", "skip 08:00:20 misfire", "skip 08:00:30 misfire"]),
         (OverlapRule.CONCURRENT, ["run 08:00:10", "run 08:00:20", "run 08:00:30"]),
     ],
 )

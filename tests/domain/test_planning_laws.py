@@ -18,7 +18,15 @@ from foliot.domain.planning.plan import plan, plan_resume
 from foliot.domain.planning.walk import MAX_RECORDS
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.run import WaitsFor
-from foliot.domain.run_plan import MAX_COUNTED, EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
+from foliot.domain.run_plan import (
+    MAX_COUNTED,
+    EndGateWait,
+    NewRun,
+    Plan,
+    PlanRecord,
+    SkippedRange,
+    SkippedTime,
+)
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -26,6 +34,7 @@ from foliot.domain.schedule import (
     Otherwise,
     PlannedTime,
     Schedule,
+    SkipReason,
     Weekly,
     Window,
     count_between,
@@ -187,7 +196,8 @@ def test_two_ticks_within_grace_record_what_one_would(
     whole = plan(make_due_job(job, START), late)
     first = plan(make_due_job(job, START), early)
     second = plan(carried(make_due_job(job, START), first), late)
-    assert first.records + second.records == whole.records
+    # Behind a run of the same walk a time is late, behind one of an earlier walk it overlaps: the reasons differ.
+    assert [*map(without_reason, first.records + second.records)] == [*map(without_reason, whole.records)]
     assert second.timer == whole.timer
 
 
@@ -219,6 +229,12 @@ def test_what_runs_is_what_walking_through_every_time_would_choose(job: DueJob, 
         assert not made.runs
     elif len(made.records) < MAX_RECORDS:
         assert [run.planned for run in made.runs] == expected
+
+
+def without_reason(record: PlanRecord) -> PlanRecord:
+    if isinstance(record, SkippedTime) and record.reason in (SkipReason.OVERLAP, SkipReason.MISFIRE):
+        return SkippedTime(record.planned, SkipReason.OVERLAP)
+    return record
 
 
 def by_walking(job: DueJob, now: datetime) -> list[PlannedTime]:

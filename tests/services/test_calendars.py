@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import CalendarId, WorkspaceId
-from foliot.domain.policy import Overlap, OverlapRule, Retry
+from foliot.domain.policy import Limits, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import (
     Absolute,
     Calendar,
@@ -200,6 +200,25 @@ async def test_a_run_that_found_no_worker_in_the_open_does_not_start_in_a_blacko
     assert harness.waits() == [(job, "window")]
     harness.clock.set(harness.clock.now().replace(hour=14))
     assert await open_windows(harness.database) == 1
+    assert await harness.run_once() == [job]
+
+
+async def test_a_retry_that_a_blackout_stops_is_bound_by_no_start_deadline(harness: WorkspaceHarness) -> None:
+    """It failed at 12:00 and may be tried again at 12:05; nobody comes until lunch, and after lunch for hours."""
+    lunch = await make(harness, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", Otherwise.DEFER))
+    job = await harness.job(
+        "daily", Interval(timedelta(days=1)), calendars=(lunch,), limits=Limits(start_deadline=HOUR / 2)
+    )
+    harness.clock.advance(timedelta(days=1))
+    await harness.tick()
+    [first] = await harness.claim()
+    assert await harness.report(first, BROKE)
+    harness.clock.set(harness.clock.now().replace(hour=13))
+    await expire_runs(harness.database)
+    assert harness.waits() == [(job, "window")]
+    harness.clock.set(harness.clock.now().replace(hour=17))
+    await expire_runs(harness.database)
+    await open_windows(harness.database)
     assert await harness.run_once() == [job]
 
 

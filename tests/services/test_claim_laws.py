@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from foliot.domain.access import Scope
 from foliot.domain.ids import HostId, WorkerId, WorkspaceId
 from foliot.services.workers import hosts
-from foliot.services.workers.claim import Claimer, ClaimSize, Turns, _claim_queue, _return_claimed
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, _claim_queue, _return_claimed, claim_work
 from foliot.services.workers.limits import set_limit
 from foliot.testing.fixtures import TEST
 from tests.examples import examples
@@ -197,3 +197,25 @@ async def test_a_worker_whose_lease_is_over_claims_nothing(
         assert len((await claimed(harness, run, everywhere)).leases) == leases
         assert len((await claimed(harness, run, bound)).leases) == leases
         assert len((await claimed(harness, run, for_host, target="host/h1")).leases) == leases
+
+
+@pytest.mark.parametrize("cap", [None, MANY])
+async def test_a_run_that_cannot_be_leased_uses_no_permit(harness: WorkspaceHarness, cap: int | None) -> None:
+    """Two ready runs of one exclusive job are an error of our own: one of them is leased."""
+    await set_limit(harness.database, Scope(harness.workspace, TEST), "", cap)
+    run = ReadyRun(-SECOND, None, 0, "python", 0, None)
+    insert(harness, [run, run, run], harness.workspace, None)
+    harness.owner.execute("UPDATE foliot.ready SET job_id = %s WHERE position < 3", [UUID(int=101)])
+    claimer = Claimer(harness.worker, "default", TYPES, ClaimSize(MANY), Turns())
+    taken = await _claim_queue(harness.database, claimer, _return_claimed)
+    assert [each.run_id.int for each in taken] in ([1, 3], [2, 3])
+    left = harness.owner.execute("SELECT count(*) FROM foliot.ready").fetchone()
+    in_use = harness.owner.execute("SELECT in_use FROM foliot.limits").fetchall()
+    assert (left, in_use) == ((1,), [] if cap is None else [(2,)])
+
+
+async def test_a_claimed_run_whose_job_is_gone_is_told_to_the_caller(harness: WorkspaceHarness) -> None:
+    insert(harness, [ReadyRun(-SECOND, None, 0, "python", 0, None)], harness.workspace, None)
+    claimer = Claimer(harness.worker, "default", TYPES, ClaimSize(MANY), Turns())
+    found = await claim_work(harness.database, claimer)
+    assert (found.work, [each.run_id for each in found.orphans]) == ([], [UUID(int=1)])

@@ -61,7 +61,9 @@ async def test_what_ran_and_what_was_skipped_is_told_from_the_record(
     assert ran.sentence.startswith("Run 1, planned for 2027-01-15 13:00:00 UTC, succeeded")
     skipped = await explain_instant(database, workspace, job_id, NOON + 2 * HOUR)
     assert skipped.verdict is Verdict.SKIPPED
-    assert "an earlier run of this job was still live" in skipped.sentence
+    assert (
+        "run 1 of this job, which had started at 2027-01-15 13:00:00 UTC, was still live" in skipped.sentence
+    )
     assert skipped.next_step is not None
     assert await explain_run(database, workspace, await newest(database, workspace, job_id)) == skipped
 
@@ -128,6 +130,10 @@ async def test_the_future_is_told_from_the_same_timetable(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY, tags=("billing",))
+    unserved = await explain_instant(database, workspace, job_id, NOON + 3 * HOUR)
+    assert unserved.verdict is Verdict.WILL_WAIT
+    assert "no worker serves queue default for type http now" in unserved.sentence
+    owner.execute("UPDATE foliot.workers SET queues = '{default}', types = '{http}'")
     assert (await explain_instant(database, workspace, job_id, NOON + 3 * HOUR)).verdict is Verdict.WILL_RUN
     owner.execute(
         "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, end_at, after, reason, created_by, created_at)"
@@ -245,7 +251,10 @@ async def test_a_run_between_attempts_says_when_the_next_one_is(
 @pytest.mark.parametrize(
     ("waits_for", "said"),
     [
-        ("freeze", "waits for a freeze to end (year end), at the latest until 2027-01-15 16:00:00 UTC"),
+        (
+            "freeze",
+            "waits for a freeze to end (year end; made by test), at the latest until 2027-01-15 16:00:00 UTC",
+        ),
         ("limit", "waits for a free place under a limit (the workspace: 3 of 3 in use)"),
         ("window", "waits for its window or calendar to open"),
     ],

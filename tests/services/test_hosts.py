@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -11,7 +12,7 @@ from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict, Invalid, WorkerGone
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import JobId, RunId
+from foliot.domain.ids import HostId, JobId, RunId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Limits, Retry
@@ -463,3 +464,11 @@ async def test_a_host_writes_log_lines_of_its_own_runs_alone(
     assert await written(h2, work.claimed.fence) == 0
     assert await written(h1, work.claimed.fence - 1) == 0
     assert await written(h1, work.claimed.fence) == 1
+
+
+async def test_a_server_moves_to_no_host_that_is_not_there(harness: WorkspaceHarness, h1: RemoteHost) -> None:
+    [instance] = (await hosts.get(harness.database, Scope(harness.workspace), h1.id)).instances
+    with pytest.raises(Invalid, match="no such host"):
+        await hosts.change_instance(
+            harness.database, Scope(harness.workspace, TEST), h1.id, instance.id, to=HostId(uuid4())
+        )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Manual
+from foliot.services.runs.run_control import run_now
 from foliot.services.settlement.report import Report, report
+from foliot.testing.fixtures import ANA
 from tests.services.service_driver import MINUTE, ServiceDriver
 
 pytestmark = pytest.mark.anyio
@@ -63,4 +66,22 @@ async def test_a_run_that_stands_waiting_for_its_retry_gives_way_to_the_newly_tr
     await driver.tick(MINUTE)
     await driver.work()
     assert ends(driver, dependent) == [("cancelled", 0), (None, 1)]
+    driver.balance()
+
+
+async def test_two_ends_of_one_batch_complete_a_join_once(driver: ServiceDriver) -> None:
+    beat = await driver.job(rule="concurrent")
+    other = await driver.job(Manual())
+    join = await driver.job(Manual(), rule="concurrent")
+    depend(driver, join, beat)
+    depend(driver, join, other)
+    await run_now(driver.database, Scope(driver.workspace, ANA), other)
+    await driver.work()
+    for _ in range(2):
+        await driver.tick(MINUTE)
+    reports = [
+        Report(run.run_id, run.job_id, run.fence, driver.worker, Succeeded()) for run in await driver.claim()
+    ]
+    assert len(await report(driver.database, reports)) == 2
+    assert ends(driver, join) == [(None, 1)]
     driver.balance()

@@ -41,3 +41,11 @@ def test_intervals_of_one_rhythm_write_what_each_would_alone(
         spec = spec_text(Spec(schedule, "http", end_at=end_at, misfire=Misfire(grace=grace)))  # type: ignore[arg-type]
         cursor = raw_instant(moment if beats is None else anchor + beats * every)  # type: ignore[arg-type,operator]
         assert find_packed_plan(spec, cursor) == make_packed_plan(spec, cursor)
+
+
+def test_intervals_of_one_pace_and_another_phase_have_plans_of_their_own() -> None:
+    for anchor in (START, START + timedelta(seconds=7), START + timedelta(seconds=31)):
+        spec = spec_text(Spec(Interval(MINUTE, anchor), "http"))
+        for beats in (0, 3):
+            cursor = raw_instant(START + 5 * MINUTE + beats * MINUTE)
+            assert find_packed_plan(spec, cursor) == make_packed_plan(spec, cursor)

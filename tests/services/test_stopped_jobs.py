@@ -198,3 +198,17 @@ async def test_what_somebody_asked_for_passes_a_breaker(driver: ServiceDriver) -
     assert await driver.finish(run, BOOM)
     assert [run.trigger for run in await driver.claim()] == [Trigger.MANUAL]
     driver.balance()
+
+
+async def test_the_next_attempt_goes_before_the_runs_that_waited_behind_it(driver: ServiceDriver) -> None:
+    job_id = await driver.job(Interval(HOUR), retry=AGAIN, rule="queue")
+    for _ in range(3):
+        await driver.tick(HOUR)
+    [first] = await driver.claim()
+    await pause(driver, job_id)
+    assert await driver.finish(first, BOOM)
+    driver.clock.advance(5 * MINUTE)
+    await resume(driver, job_id)
+    [again] = await driver.claim()
+    assert (again.run_id, again.attempt) == (first.run_id, 2)
+    driver.balance()

@@ -181,4 +181,5 @@ def test_a_route_nobody_declared_open_stops_the_start() -> None:
     app.include_router(hidden)
     with pytest.raises(RuntimeError, match="neither open nor guarded: /leak"):
         require_declared_routes(app.routes)
-    assert {"/", "/console", "/healthz", "/readyz"} == OPEN
+    agents = {"/mcp", "/llms.txt", "/llms/{page:path}.md"}
+    assert {"/", "/console", "/healthz", "/readyz"} | agents == OPEN

@@ -210,6 +210,19 @@ async def test_what_must_not_be_stored_is_not_kept(api: ApiHarness, owner: Any) 
     assert kept == (200, None, None)
 
 
+async def test_a_refusal_that_is_answered_and_not_raised_leaves_the_key_free(api: ApiHarness) -> None:
+    routes, asked = api_router("secrets"), []
+
+    @routes.post("/refused-once")
+    async def refused_once(caller: Viewer) -> Response:
+        asked.append(caller)
+        return Response(status_code=409 if len(asked) == 1 else 204)
+
+    app_of(api).include_router(routes)
+    answers = [(await api.request("POST", "/refused-once", headers=KEY)).status_code for _ in range(3)]
+    assert (answers, len(asked)) == ([409, 204, 204], 2)
+
+
 async def test_a_key_is_made_once_and_a_repeat_is_told_so_at_once(api: ApiHarness, owner: Any) -> None:
     first = await api.request("POST", "/keys", json={"name": "laptop"}, headers=KEY)
     assert first.status_code == 201, first.text

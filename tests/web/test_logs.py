@@ -58,6 +58,9 @@ async def test_lines_are_read_a_page_at_a_time(api: ApiHarness, clock: ManualClo
     rest = (await api.request("GET", path, params={"cursor": first["next_cursor"]})).json()
     [line] = rest["items"]
     assert (line["seq"], line["attempt"], line["stream"], rest["next_cursor"]) == (3, 2, "log", None)
+    last = (await api.request("GET", path, params={"tail": 2})).json()
+    assert [each["text"] for each in last["items"]] == ["two", "three"]
+    assert len((await api.request("GET", path, params={"tail": 1000})).json()["items"]) == 3
     for wrong in ("x", "-1", "9999999999"):
         assert (await api.request("GET", path, params={"cursor": wrong})).status_code == 422
 

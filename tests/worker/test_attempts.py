@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.masking import MASK, Masks
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.registry import HandlerResult, failed
@@ -39,3 +40,15 @@ def test_a_failure_stays_the_failure_it_was() -> None:
     assert isinstance(done.outcome, Failed)
     assert done.outcome.error == RunError("Bad\ufffdName", ("x\ufffd" * MOST_MESSAGE)[:MOST_MESSAGE])
     assert done.output is None
+
+
+def test_a_secret_at_the_cut_of_a_long_message_leaves_no_piece_behind() -> None:
+    """Pieces shorter than a mask looks for would stay where the message was cut first."""
+    secret = "hunter2-and-more"
+    for left in range(len(secret)):
+        message = "." * (MOST_MESSAGE - left) + secret
+        done = storable(failed("Error", message), Masks([secret]))
+        assert isinstance(done.outcome, Failed)
+        kept = done.outcome.error.message
+        assert len(kept) <= MOST_MESSAGE
+        assert not any(char.isalnum() and char not in MASK for char in kept)

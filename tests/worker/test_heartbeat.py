@@ -106,3 +106,58 @@ async def test_cancels_come_with_the_beat() -> None:
     cancels = HeartbeatReply(is_alive=True, cancels=[(RunId(uuid4()), 1)])
     _, body = await live(cancels, lambda line, body: body.told)
     assert body.told[0] == cancels
+
+
+@dataclass
+class ManualTime:
+    """A monotonic clock that a test moves."""
+
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def beating(
+    monkeypatch: pytest.MonkeyPatch, answer: HeartbeatReply | Exception
+) -> tuple[Heartbeat, Line, Body, ManualTime]:
+    """A heart with a lease of 30 s that began at 100."""
+    time, line, body = ManualTime(), Line(answer), Body()
+    monkeypatch.setattr("foliot.worker.heartbeat.monotonic", time)
+    heart = Heartbeat(line, body, asyncio.get_running_loop(), timedelta(seconds=30))  # type: ignore[arg-type]
+    heart.follow(ME, time.now)
+    return heart, line, body, time
+
+
+async def test_a_worker_that_cannot_renew_is_stopped_after_two_thirds_of_its_lease(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heart, _, body, time = beating(monkeypatch, DatabaseUnavailable("away"))
+    for at, told in ((110.0, []), (120.0, []), (120.1, ["cannot renew"])):
+        time.now = at
+        await heart.step()
+        await asyncio.sleep(0)
+        assert body.told == told
+
+
+async def test_a_lease_counts_from_the_question_and_not_from_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server renews when it is asked; a slow answer must not make the lease longer here than it is there."""
+    heart, line, body, time = beating(monkeypatch, HeartbeatReply(is_alive=True))
+
+    async def slowly(worker_id: WorkerId, working_on: object, *, draining: bool) -> HeartbeatReply:
+        time.now += 9
+        return HeartbeatReply(is_alive=True)
+
+    monkeypatch.setattr(line, "beat", slowly)
+    time.now = 110.0
+    await heart.step()
+    monkeypatch.undo()
+    monkeypatch.setattr("foliot.worker.heartbeat.monotonic", time)
+    line.answer = DatabaseUnavailable("away")
+    for at, told in ((130.0, []), (130.1, ["cannot renew"])):
+        time.now = at
+        await heart.step()
+        await asyncio.sleep(0)
+        assert body.told == told

@@ -402,3 +402,50 @@ async def test_an_attempt_whose_end_cannot_be_told_fails_and_gives_its_permit_ba
     assert worker.working_on() == []
     told = owner.execute("SELECT last_error ->> 'code' FROM foliot.ready").fetchall()
     assert told == [("invalid_result",), ("invalid_result",)]
+
+
+async def test_a_run_whose_report_is_unsent_is_still_named_by_heartbeats(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    [key] = desk.worker.working_on()
+    desk.gate.opened.set()
+    await wait_until(lambda: desk.reporter.unsent == 1)
+    assert desk.worker.under_way() == ([], [])
+    assert desk.worker.working_on() == [key]
+    await desk.reporter.step()
+    assert desk.worker.working_on() == []
+
+
+async def test_a_claim_that_comes_back_after_the_worker_was_stopped_is_handed_back(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The lease is given up while the claim is under way: under the old id its runs may be with others soon."""
+    await make_ready(database, clock, workspace)
+    claim = LocalLink.claim
+
+    async def stopped_meanwhile(*args: Any) -> Any:
+        found = await claim(*args)
+        desk.worker.stop_all("cannot renew")
+        return found
+
+    monkeypatch.setattr(LocalLink, "claim", stopped_meanwhile)
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert desk.gate.begun == []
+    assert owner.execute("SELECT attempts, retries, losses FROM foliot.ready").fetchall() == [(1, 0, 0)]
+
+
+async def test_a_cancelled_attempt_stays_cancelled_though_its_worker_stops(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    [key] = desk.worker.working_on()
+    await wait_until(lambda: len(desk.gate.begun) == 1)
+    desk.worker.on_beat(HeartbeatReply(is_alive=True, cancels=[key]))
+    desk.worker.stop_all("cannot renew")
+    await desk.work_off(1)
+    assert statuses(owner) == ["cancelled"]

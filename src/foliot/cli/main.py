@@ -17,6 +17,7 @@ COMMANDS = {
     "serve": "serve:serve",
     "worker": "serve:worker",
     "host": "serve:host",
+    "mcp": "mcp:mcp",
     "jobs": "jobs:app",
     "runs": "runs:app",
     "why": "why:why",

@@ -15,6 +15,7 @@ ZONEINFO = "/zoneinfo/"
 _DISTANCE = re.compile(r"([+-]?)\s*((?:\d+(?:\.\d+)?\s*[wdhms]\s*)+)(?:\s+(ago))?", re.ASCII)
 _DISTANCE_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhms])", re.ASCII)
 _TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 EXAMPLES = 'Examples: 2027-01-02T18:00:00Z, "2027-01-02 18:00", 18:00, 2h (from now), -2h, "tomorrow at 9am".'
 
@@ -123,6 +124,50 @@ def parse_time(text: str, now: datetime, zone: str, *, flag: str, past: bool = F
     if not isinstance(schedule, Once):
         raise _not_a_time(text, flag, "It means more than one time.")
     return schedule.at.astimezone(UTC)
+
+
+def parse_past_stretch(text: str, now: datetime, zone: str) -> tuple[datetime, datetime] | None:
+    """Read a stretch of the past in words: today, yesterday, last night, this morning, monday, last week. None for other text."""
+    words = " ".join(text.lower().split()).removeprefix("on ").removeprefix("in the ")
+    midnight = now.astimezone(load_zone(zone)).replace(hour=0, minute=0, second=0, microsecond=0)
+    day, hour = timedelta(days=1), timedelta(hours=1)
+    monday = midnight - midnight.weekday() * day
+    known = {
+        "today": (midnight, midnight + day),
+        "yesterday": (midnight - day, midnight),
+        "tonight": (midnight + 18 * hour, midnight + 30 * hour),
+        "last night": (midnight - 6 * hour, midnight + 6 * hour),
+        "the night": (midnight - 6 * hour, midnight + 6 * hour),
+        "this morning": (midnight, midnight + 12 * hour),
+        "this afternoon": (midnight + 12 * hour, midnight + 18 * hour),
+        "this evening": (midnight + 18 * hour, midnight + day),
+        "yesterday morning": (midnight - day, midnight - 12 * hour),
+        "yesterday afternoon": (midnight - 12 * hour, midnight - 6 * hour),
+        "yesterday evening": (midnight - 6 * hour, midnight),
+        "this week": (monday, monday + 7 * day),
+        "last week": (monday - 7 * day, monday),
+    }
+    if words in known:
+        return known[words]
+    name = words.removeprefix("last ")
+    for place, weekday in enumerate(_WEEKDAYS):
+        if name in (weekday, weekday[:3]):
+            back = (midnight.weekday() - place) % 7 or 7
+            return midnight - back * day, midnight - (back - 1) * day
+    return None
+
+
+def parse_past_time(text: str, now: datetime, zone: str) -> datetime | None:
+    """Read a day of the past with a time: `yesterday 14:00`, `last monday at 9:30`. None for other text."""
+    words, _, clock = text.lower().strip().rpartition(" ")
+    stretch = parse_past_stretch(words.removesuffix(" at"), now, zone)
+    found = _TIME_OF_DAY.fullmatch(clock)
+    if stretch is None or found is None:
+        return None
+    at = stretch[0].replace(hour=int(found[1]), minute=int(found[2]), second=int(found[3] or 0))
+    if words.removesuffix(" at") == "last night" and at.hour < 12:
+        at += timedelta(days=1)
+    return at.astimezone(UTC)
 
 
 def _iso(text: str, zone: str) -> datetime | None:

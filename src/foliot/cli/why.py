@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
@@ -22,11 +24,12 @@ from foliot.cli.tables import (
     status_mark,
     styled,
 )
-from foliot.cli.times import parse_time
+from foliot.cli.times import parse_past_stretch, parse_past_time, parse_time
 
 if TYPE_CHECKING:
     from foliot.wire.reports import ExplanationOut
 
+_LAST_RUN = frozenset({"last run", "the last run", "last time", "last"})
 _STYLES = {
     "ran": GREEN,
     "will_run": GREEN,
@@ -35,6 +38,7 @@ _STYLES = {
     "skipped": RED,
     "unrecorded": RED,
     "will_not_run": RED,
+    "will_wait": YELLOW,
 }
 
 
@@ -48,7 +52,7 @@ def why(
         str | None,
         typer.Argument(
             metavar="TIME",
-            help="In the job's time zone: 02:30, 2026-11-14 02:30, 2h (ago). Default: its last.",
+            help="In the job's time zone: 02:30, 2026-11-14 02:30, 2h (ago), yesterday, last night, last run. Default: its last.",
         ),
     ] = None,
     at_flag: Annotated[str | None, typer.Option("--at", help="The same as TIME.", metavar="TIME")] = None,
@@ -69,10 +73,29 @@ def _explain(session: Session, subject: str, at: str | None) -> ExplanationOut:
         except NotFound:
             pass  # the id of a job
     job = find_job(session.client, subject)
-    moment = None
-    if at is not None:
-        moment = parse_time(at, session.now, job.schedule.timezone, flag="TIME", past=True)
+    if at is None:
+        return session.client.jobs.explain(job.id)
+    zone = job.schedule.timezone
+    if " ".join(at.lower().split()) in _LAST_RUN:
+        runs = session.client.jobs.runs(job.id, limit=1).items
+        return session.client.runs.explain(runs[0].id) if runs else session.client.jobs.explain(job.id)
+    stretch = parse_past_stretch(at, session.now, zone)
+    if stretch is not None:
+        return _explain_stretch(session, job.id, *stretch)
+    moment = parse_past_time(at, session.now, zone)
+    if moment is None:
+        moment = parse_time(at, session.now, zone, flag="TIME", past=True)
     return session.client.jobs.explain(job.id, at=moment)
+
+
+def _explain_stretch(session: Session, job_id: UUID, start: datetime, end: datetime) -> ExplanationOut:
+    """Explain the last planned time within a stretch; if there is none, its end."""
+    last = min(end, session.now) if start <= session.now else end
+    found = session.client.jobs.explain(job_id, at=last - timedelta(seconds=1))
+    before = None if found.nearest is None else found.nearest.before
+    if before is None or before.planned_for < start or before.planned_for == found.at:
+        return found
+    return session.client.jobs.explain(job_id, at=before.planned_for)
 
 
 def explanation_page(found: ExplanationOut) -> Block:

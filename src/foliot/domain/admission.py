@@ -22,6 +22,7 @@ from foliot.domain.schedule.work_budget import work_budget
 from foliot.domain.schedule.zone import naive_utc
 
 _TICK = timedelta(microseconds=1)
+LAST_START = timedelta(minutes=1)  # a run that is due at the end of its window has so long to start
 _BOUND_BY_NO_WINDOW = frozenset({Trigger.MANUAL, Trigger.RETRY, Trigger.WEBHOOK})
 _ASKED_AGAIN = frozenset({WaitsFor.TURN, WaitsFor.FREEZE, WaitsFor.TYPE})
 
@@ -51,6 +52,7 @@ class StartRequest(NamedTuple):
     is_type_off: bool = False
     gate: Dependencies | None = None
     planned_for: datetime | None = None  # a run at a gate gives way to the planned time after this
+    due_at: datetime | None = None  # of a new run that a window has let through at this instant
     waits_for: WaitsFor | None = None  # of a late run
 
 
@@ -157,6 +159,8 @@ def find_opening(timetable: Timetable, at: datetime) -> Opening | NeverOpens:
                 return NeverOpens((answer and answer.skip) or SkipReason.BLACKOUT)
             opens = naive_utc(answer.due_at)
             ends = None if window is None else window_closes_at(window, zone, opens)
+            if ends is not None and ends <= opens:  # the last instant of a window leaves no time to start
+                return find_opening(timetable, answer.due_at + _TICK)
             closings = [calendar_closes_at(each, opens) for each in timetable.calendars]
     except ScheduleTooDear as error:  # skip this run with its reason: the others must go on
         return NeverOpens(SkipReason.SCHEDULER_ERROR, error.message)
@@ -206,7 +210,9 @@ def _admit_new(request: StartRequest) -> Admission:
     if overlap is OverlapAnswer.QUEUE and request.trigger is Trigger.BACKFILL:
         # Its window is checked when its turn comes: the end of today's must not expire it.
         return Wait(WaitsFor.TURN, not_before)
-    opening = find_opening_for(request.trigger, job.timetable, max(now, not_before or now))
+    opening = _find_last_start(request) or find_opening_for(
+        request.trigger, job.timetable, max(now, not_before or now)
+    )
     if isinstance(opening, NeverOpens):
         return Skip(opening.reason, opening.note)
     if opening.at > now:
@@ -241,6 +247,25 @@ def _admit_new(request: StartRequest) -> Admission:
     if is_closed and request.trigger is Trigger.SCHEDULE:
         return Wait(WaitsFor.WINDOW, not_before, expires_at, consumes)
     return Start(not_before, expires_at, consumes)
+
+
+def _find_last_start(request: StartRequest) -> Opening | None:
+    """Return the opening of a run that was due within its window, or at its end, which closes before a worker could take the run.
+
+    Firing and claiming take a moment: 17:00 is within a window until 17:00, and the run starts a little later.
+    """
+    timetable, due_at, now = request.job.timetable, request.due_at, request.now
+    if timetable.window is None or due_at is None or request.not_before is not None:
+        return None
+    last = due_at + LAST_START
+    ends = window_closes_at(timetable.window, timetable.schedule.timezone, naive_utc(due_at))
+    if ends is None or not due_at <= now < last or ends.replace(tzinfo=UTC) >= last:
+        return None
+    # Calendars are asked at this instant, as ever.
+    opening = find_opening(replace(timetable, window=None), now)
+    if isinstance(opening, NeverOpens) or opening.at > now:
+        return None
+    return Opening(now, last, opening.closes)
 
 
 def _admit_queued(request: StartRequest) -> Admission:

@@ -57,6 +57,7 @@ class AgendaJob:
     resumes_at: datetime | None = None  # of a pause that ends by itself
     runs_left: int | None = None  # of max_runs
     skip_next: bool = False
+    skip_until: datetime | None = None  # how far that goes; None: the next planned time alone
     freezes: tuple[Freeze, ...] = ()
 
 
@@ -215,7 +216,7 @@ def _fates(
 ) -> Iterator[tuple[PlannedTime, Fate, SkipReason | None, Freeze | None]]:
     """Yield each planned time in the span with its expected outcome."""
     after = _after(ahead, start)
-    runs_left, skip_next = _left_at(effort, ahead, after), ahead.skip_next and after == _known(ahead)
+    runs_left, skip_next = _left_at(effort, ahead, after), _skips_at(effort, ahead, after)
     planned = _step(effort, ahead, after)
     while planned is not None and planned.planned_for < end:
         following = None if ahead.job.is_chained else _step(effort, ahead, planned.planned_for)
@@ -226,7 +227,9 @@ def _fates(
             reason = SkipReason.FROZEN if freeze.after is FreezePolicy.SKIP else None
             fate = Fate.HELD
         elif reason is None and skip_next:
-            skip_next, reason = False, SkipReason.OPERATOR
+            until = ahead.skip_until or planned.planned_for
+            skip_next = planned.planned_for < until
+            reason = SkipReason.OPERATOR if planned.planned_for <= until else None
         if reason is not None:
             fate = Fate.SKIPPED
         elif runs_left is not None:
@@ -268,6 +271,14 @@ def _after(ahead: AgendaJob, start: datetime) -> datetime:
 
 def _known(ahead: AgendaJob) -> datetime:
     return ahead.cursor if ahead.resumes_at is None else max(ahead.cursor, ahead.resumes_at)
+
+
+def _skips_at(effort: _Effort, ahead: AgendaJob, after: datetime) -> bool:
+    """Return whether a skip that the operator asked for is not used up before the span."""
+    if not ahead.skip_next or ahead.skip_until is not None:
+        return ahead.skip_next
+    first = _step(effort, ahead, _known(ahead))
+    return first is None or first.planned_for > after
 
 
 def _left_at(effort: _Effort, ahead: AgendaJob, after: datetime) -> int | None:

@@ -14,6 +14,7 @@ from foliot.domain.schedule import PlannedTime, SkipReason
 
 UPSTREAM_TOO_LATE = "the upstream job did not end in time"
 SCHEDULE_EDITED = "it was put off, and the schedule was edited before its time had come"
+FIRED_LATE = "Foliot was late, and an earlier planned time that was due at the same moment runs in its place"
 MAX_COUNTED = 10_000  # a range with more planned times has no exact count
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.scheduling.due import until_due, until_next_due
-from foliot.services.scheduling.tick import BATCH, tick
+from foliot.services.scheduling.tick import BATCH, note_tick, tick
 
 CHECK_EVERY = 5.0  # seconds, should a hint get lost; a setting may change it
 LATE = timedelta(milliseconds=2)  # waking early would find nothing
 JUST_DUE = timedelta(seconds=1)
 MOMENT = timedelta(milliseconds=50)
+NOTED_EVERY = timedelta(seconds=3)
 
 
 class Scheduler:
@@ -33,9 +34,13 @@ class Scheduler:
         self._chance = chance or SystemRandom()
         self._check_every = check_every
         self._batch = batch
+        self._noted_at: datetime | None = None
 
     async def step(self) -> timedelta:
         ticked = await tick(self._database, self._batch)
+        if ticked.at is not None and (self._noted_at is None or ticked.at - self._noted_at >= NOTED_EVERY):
+            await note_tick(self._database)
+            self._noted_at = ticked.at
         if ticked.recorded:
             self._announce(Hint.READY)
         if ticked.looked_at == self._batch:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from foliot.sdk.errors import FoliotApiError, Unauthorized
@@ -36,6 +37,7 @@ class Connection:
     is_local: bool
     ca: Path | None = None  # certificates to trust instead of the machine's
     workspace: str | None = None
+    transport: Any = None  # of httpx2: where requests go instead of the network
 
 
 def resolve_connection(

@@ -15,6 +15,8 @@ import psycopg
 GLOBAL = {
     "installation": "one row about the installation itself",
     "migrations": "the migrations that were applied",
+    "outages": "times without a scheduler, of the installation as a whole",
+    "scheduler_clock": "one row: the last tick of any scheduler",
     "scans": "progress of the janitor's scans over all workspaces",
     "workspaces": "its id is the workspace, and the policies compare that",
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
@@ -76,7 +78,8 @@ NOUNS = (
     workspaces,
     audit,
 )
-OPEN = frozenset({"/", "/console", "/healthz", "/readyz"})  # the console asks for its session itself
+# The console asks for its session itself, /mcp for a key.
+OPEN = frozenset({"/", "/console", "/healthz", "/readyz", "/mcp", "/llms.txt", "/llms/{page:path}.md"})
 
 
 def create_app(
@@ -97,6 +100,7 @@ def create_app(
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
     links: SignInLinks | None = None,
+    agent_routes: Callable[[ASGIApp], list[BaseRoute]] | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -104,7 +108,7 @@ def create_app(
     the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
     without them there are none. `gate` bounds how many are served at once. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
     `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations, `changes` streams; a worker may be silent for `lease`.
-    If `with_api` is false, another node serves the API, and this one serves health only.
+    `agent_routes` adds the tools for agents, which call this application. If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -140,6 +144,8 @@ def create_app(
         app.mount("/console", create_console(app, database, links=links))
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
+        if agent_routes is not None:
+            app.router.routes.extend(agent_routes(app))
     require_declared_routes(app.routes)
     app.state.addresses = RouteMethods(app.routes)
     return app

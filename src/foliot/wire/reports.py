@@ -135,6 +135,7 @@ Verdict = Literal[
     "unrecorded",
     "will_run",
     "will_not_run",
+    "will_wait",
 ]
 WaitsFor = Literal["turn", "upstream", "freeze", "window", "limit", "type", "worker"]
 

@@ -151,6 +151,10 @@ class PlannedOut(Shape):
 
 class TimesOut(Shape):
     items: list[PlannedOut]
+    notes: list[str] = Field(
+        default=[],
+        description="What keeps all of them from running now: a hold after a restore, no scheduler.",
+    )
 
 
 class PreviewOut(Shape):

@@ -30,6 +30,7 @@ from foliot.clock import monotonic
 from foliot.domain.errors import FoliotError
 from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
+from foliot.mcp.http import agent_routes
 from foliot.services.hints import Announcer, Hint
 from foliot.services.identity import installation
 from foliot.services.identity.authentication import Authenticator
@@ -180,6 +181,7 @@ class HttpApi:
                     artifact_bytes=settings.artifact_bytes,
                     with_api="api" in settings.roles,
                     links=SignInLinks(settings.data_dir),
+                    agent_routes=agent_routes,
                 ),
                 lifespan="off",
                 ws="none",

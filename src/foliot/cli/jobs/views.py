@@ -154,6 +154,8 @@ def next_times(
     found = find_job(session.client, job)
     times = session.client.jobs.next(found.id, n)
     session.show(times, lambda: planned_time_table(times.items, found.schedule.timezone, session.now))
+    for note in times.notes:
+        session.note(note)
     if not times.items:
         session.note(
             f"The job is {found.status}."

@@ -45,7 +45,7 @@ def explain_bound(
     waits = f"Run {record.number} waits for {bound.target.words}"
     if bound.host is None or bound.sighting is None:
         return Explanation(
-            Verdict.WAITING, f"{waits}, and there is none of that name.", (), _how_to_have(bound)
+            Verdict.WAITING, f"{waits}, and there is none of that name.", (), how_to_have(bound.target)
         )
     assert now is not None
     host = f"host {bound.host}"
@@ -82,8 +82,8 @@ def how_to_do(kind: str) -> str:
     )
 
 
-def _how_to_have(bound: HostWait) -> str:
-    name = bound.target.name
-    if bound.target.kind is TargetKind.HOST:
+def how_to_have(target: Target) -> str:
+    name = target.name
+    if target.kind is TargetKind.HOST:
         return f"Start `foliot host --name {name}` on it, or give the job another target."
     return f"Start `foliot host --instance {name}` where it is, or give the job another target."

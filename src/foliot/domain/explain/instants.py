@@ -5,15 +5,18 @@ Console, CLI, API and agent tools print this text. Times are in the job's own zo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from foliot.domain.explain.outages import SchedulerOutage, is_silent, outage_facts, silence
 from foliot.domain.explain.reasons import AHEAD, SENTENCES
 from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
+from foliot.domain.ids import FreezeId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.missed import TICK
+from foliot.domain.policy import OverlapRule
 from foliot.domain.schedule import (
     MOST_TIMES,
     Manual,
@@ -27,6 +30,23 @@ from foliot.domain.schedule.work_budget import work_budget
 
 CLOSE_ENOUGH = timedelta(minutes=1)  # people ask about 14:00, not about 14:00:00.000
 LOOK_BACK = timedelta(days=366)
+RELEASE = (
+    "Decide about the times missed since the dump: `foliot db release --missed skip` or `--missed catch-up`."
+)
+LIFT = "Lift the freeze, or run the job manually with override."
+START_SCHEDULER = (
+    "Start a node with the scheduler role (`foliot serve`); its first tick decides by the misfire policy."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """Whether the installation fires at all."""
+
+    held_reason: str | None = None  # after a restore
+    ticked_at: datetime | None = None  # the last tick of any scheduler
+    outages: tuple[SchedulerOutage, ...] = ()
+    freeze_authors: tuple[tuple[FreezeId, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +70,12 @@ class Question:
     waits_for: str | None = (
         None  # what a fixed_delay or triggered job waits for: "run 12", "the job daily sync"
     )
+    status_by: str | None = None  # who paused or disabled it
+    gate: str | None = None  # the upstream jobs whose fresh data it needs
+    live_number: int | None = None  # of the run that is live now
+    limit: str | None = None  # the limit that is full now
+    unserved: tuple[str, str] | None = None  # why no worker would take its run now, and the remedy
+    firing: Firing = Firing()
 
 
 def explain(question: Question) -> Explanation:
@@ -70,7 +96,9 @@ def _explain(question: Question) -> Explanation:
     record = question.record
     is_between = record is not None and record.planned_until is not None and planned is None
     if record is not None and not is_between:
-        return explain_record(question.job, record)
+        return with_outages(
+            question.job, explain_record(question.job, record), record, question.firing.outages
+        )
     if planned is None:
         return _not_planned(question)
     if planned.due_at > question.now:
@@ -86,6 +114,16 @@ def nearest(job: Job, created_at: datetime, at: datetime) -> tuple[PlannedTime |
     return before, None if job.is_chained else planned_after(job.timetable, max(at, created_at))
 
 
+def with_outages(
+    job: Job, explanation: Explanation, record: Recorded, outages: tuple[SchedulerOutage, ...]
+) -> Explanation:
+    """Add the outages that cover the planned times of a record."""
+    if record.planned_for is None or not outages:
+        return explanation
+    found = outage_facts(job, outages, record.planned_for, record.planned_until)
+    return replace(explanation, facts=(*explanation.facts, *found))
+
+
 def _future(question: Question, planned: PlannedTime) -> Explanation:
     job, when = question.job, quote(question.job, planned.planned_for)
     refusal = _refusal(question, planned)
@@ -97,7 +135,41 @@ def _future(question: Question, planned: PlannedTime) -> Explanation:
     facts: tuple[str, ...] = ()
     if planned.due_at != planned.planned_for:
         facts = (f"It goes off at {quote(job, planned.due_at)}: spread, window or calendar move it there.",)
+    hindrance = _hindrance(question, planned)
+    if hindrance is not None:
+        why, next_step = hindrance
+        return Explanation(Verdict.WILL_WAIT, f"It is planned for {when}, but {why}.", facts, next_step)
+    conditions = _conditions(question)
+    if conditions:
+        return Explanation(
+            Verdict.WILL_RUN, f"It will run, planned for {when}, if {' and '.join(conditions)}.", facts
+        )
     return Explanation(Verdict.WILL_RUN, f"It will run, planned for {when}.", facts)
+
+
+def _conditions(question: Question) -> list[str]:
+    """Return what hangs on other runs, which may change until then."""
+    conditions = []
+    if question.live_number is not None and question.job.overlap.rule is OverlapRule.SKIP:
+        conditions.append(f"run {question.live_number}, which is live now, has ended by then")
+    if question.gate is not None:
+        conditions.append(f"{question.gate} has delivered")
+    if question.limit is not None:
+        conditions.append(f"a place under its limit is free ({question.limit} now)")
+    return conditions
+
+
+def _hindrance(question: Question, planned: PlannedTime) -> tuple[str, str] | None:
+    """Return what keeps a planned time from running when it is due, although nothing skips it; and the next step."""
+    job, firing = question.job, question.firing
+    if firing.held_reason is not None:
+        return f"firing is held: {firing.held_reason.removesuffix('.')}", RELEASE
+    freeze = freeze_at(question.freezes, planned.due_at)
+    if freeze is not None:
+        return _frozen(question, freeze), LIFT
+    if firing.ticked_at is not None and is_silent(firing.ticked_at, question.now):
+        return f"nothing fires: {silence(job, firing.ticked_at).removesuffix('.')}", START_SCHEDULER
+    return question.unserved
 
 
 def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None:
@@ -115,8 +187,8 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     if job.max_runs is not None and _runs_out(question, planned, job.max_runs - question.runs_created):
         return f"all runs that max_runs ({job.max_runs}) allows come before it", "Raise max_runs."
     freeze = freeze_at(question.freezes, planned.due_at)
-    if freeze is not None:
-        return _frozen(job, freeze), "Lift the freeze, or run by hand with override."
+    if freeze is not None and (freeze.after is FreezePolicy.SKIP or _gives_way(job, freeze, planned)):
+        return _frozen(question, freeze), LIFT
     upcoming = planned_after(job.timetable, question.now)
     if question.skip_next and upcoming is not None:
         until = question.skip_until or upcoming.planned_for
@@ -125,15 +197,25 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     return None
 
 
-def _frozen(job: Job, freeze: Freeze) -> str:
-    reason = _given(freeze.reason)
+def _frozen(question: Question, freeze: Freeze) -> str:
+    job = question.job
+    author = dict(question.firing.freeze_authors).get(freeze.id)
+    by = "" if author is None else f" by {author}"
     end = "it is lifted" if freeze.end_at is None else f"it ends at {quote(job, freeze.end_at)}"
     then = {
-        FreezePolicy.SKIP: "it will be skipped",
-        FreezePolicy.LATEST: f"it is held, and when {end} the newest of those held runs",
-        FreezePolicy.ALL: f"it is held, and when {end} all that were held run, {freeze.per_minute} a minute",
+        FreezePolicy.SKIP: "the planned time is skipped",
+        FreezePolicy.LATEST: f"planned times are held until {end}, and then only the newest of them runs",
+        FreezePolicy.ALL: f"planned times are held until {end}, and then all of them run, {freeze.per_minute} a minute",
     }[freeze.after]
-    return f"a freeze is in force then{reason}; {then}"
+    return f"a freeze{by} is in force{_given(freeze.reason)}; {then}"
+
+
+def _gives_way(job: Job, freeze: Freeze, planned: PlannedTime) -> bool:
+    """Return whether a newer planned time within the same freeze runs instead of this one."""
+    if freeze.after is not FreezePolicy.LATEST or freeze.end_at is None:
+        return False
+    following = planned_after(job.timetable, planned.planned_for)
+    return following is not None and following.skip is None and following.due_at < freeze.end_at
 
 
 def _runs_out(question: Question, planned: PlannedTime, left: int) -> bool:
@@ -158,7 +240,8 @@ def _standing(question: Question) -> str:
     until = question.paused_until
     sentence = f"the job is {question.status.value}"
     sentence += "" if until is None else f" until {quote(question.job, until)}"
-    return sentence + _given(question.status_reason)
+    by = "" if question.status_by is None else f" by {question.status_by}"
+    return sentence + by + _given(question.status_reason)
 
 
 def _given(reason: str | None) -> str:
@@ -172,10 +255,23 @@ def _wake_up(status: JobStatus) -> str:
 
 
 def _unrecorded(question: Question, planned: PlannedTime) -> Explanation:
-    when = quote(question.job, planned.planned_for)
+    job, firing = question.job, question.firing
+    when = quote(job, planned.planned_for)
     if question.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
         sentence = f"Nothing is recorded for {when}: {_standing(question)}."
         return Explanation(Verdict.UNRECORDED, sentence, (), _wake_up(question.status))
+    if firing.held_reason is not None:
+        why = f"firing is held: {firing.held_reason.removesuffix('.')}"
+        return Explanation(
+            Verdict.WAITING, f"The planned time of {when} is due and not recorded yet: {why}.", (), RELEASE
+        )
+    freeze = freeze_at(question.freezes, question.now)
+    if freeze is not None and freeze.after is not FreezePolicy.SKIP and freeze.holds(planned.due_at):
+        sentence = f"The planned time of {when} is held: {_frozen(question, freeze)}."
+        return Explanation(Verdict.WAITING, sentence, (), LIFT)
+    if firing.ticked_at is not None and is_silent(firing.ticked_at, question.now):
+        sentence = f"The planned time of {when} is due and not recorded: nothing fires."
+        return Explanation(Verdict.UNRECORDED, sentence, (silence(job, firing.ticked_at),), START_SCHEDULER)
     if question.now - planned.due_at < CLOSE_ENOUGH:
         return Explanation(
             Verdict.WILL_RUN, f"It is due, planned for {when}, and is being recorded about now."
@@ -183,7 +279,10 @@ def _unrecorded(question: Question, planned: PlannedTime) -> Explanation:
     return Explanation(
         Verdict.UNRECORDED,
         f"The planned time of {when} has no record.",
-        ("Records older than the job's retention are removed; the daily statistics remain.",),
+        (
+            *outage_facts(job, firing.outages, planned.planned_for),
+            "Records older than the job's retention are removed; the daily statistics remain.",
+        ),
         "If it is recent, check that a scheduler is running.",
     )
 

@@ -6,7 +6,7 @@ from foliot.domain.schedule import SkipReason
 
 SENTENCES: dict[SkipReason, tuple[str, str]] = {
     SkipReason.OVERLAP: (
-        "an earlier run of this job was still live",
+        "an earlier run of this job had not ended",
         "Make the job faster or less frequent, or set overlap to queue or concurrent.",
     ),
     SkipReason.BLACKOUT: (
@@ -27,8 +27,8 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "Run the upstream job once, or remove the dependency.",
     ),
     SkipReason.MISFIRE: (
-        "Foliot was not there to start it in time, and the misfire policy lets it go",
-        "Set misfire to latest or all, or grace to a longer time; a backfill runs it now.",
+        "Foliot was not there to start it in time",
+        "A backfill runs it now. To run more of such times, set misfire to all, or overlap to queue or concurrent.",
     ),
     SkipReason.PAUSED: ("the job was paused or disabled", "Resume with catch_up to run what was missed, or backfill."),
     SkipReason.OPERATOR: ("somebody asked to skip it", "The audit trail says who; run the job by hand if it is needed after all."),

@@ -28,6 +28,7 @@ class Verdict(StrEnum):
     UNRECORDED = "unrecorded"  # planned, but no record exists (any more)
     WILL_RUN = "will_run"
     WILL_NOT_RUN = "will_not_run"
+    WILL_WAIT = "will_wait"  # planned, but held, or without a worker that would take its run
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,19 @@ class Recorded:
     attempt_count: int = 0
     error: RunError | None = None
     retry_at: datetime | None = None
+    opens_at: datetime | None = None  # of a run before its first attempt: it may not start earlier
+    closed_by: str | None = None  # what keeps it until then
     tries: tuple[Try, ...] = ()
+    blocking: BlockingRun | None = None  # of a planned time that was skipped as overlap
+
+
+@dataclass(frozen=True, slots=True)
+class BlockingRun:
+    """The earlier run that a planned time would have overlapped."""
+
+    number: int
+    started_at: datetime | None
+    waits: Explanation | None = None  # if it has not started even now
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +126,44 @@ def quote(job: Job, instant: datetime) -> str:
 
 
 def _skipped(job: Job, record: Recorded) -> Explanation:
+    next_step: str | None
     reason, next_step = SENTENCES[record.skip_reason or SkipReason.SCHEDULER_ERROR]
     if record.skip_reason is SkipReason.OPERATOR and record.started_at is not None:
         reason, next_step = BY_ITSELF
+    facts = _notes(record)
+    if record.blocking is not None:
+        reason, next_step, more = _blocked(job, record, record.blocking)
+        facts = (*facts, *more)
     when = "" if record.planned_for is None else f" of {quote(job, record.planned_for)}"
     sentence = f"The planned time{when} was skipped because {reason}."
     if record.planned_until is not None and record.planned_for is not None:
         many = "More than 10,000" if record.count is None else f"{record.count:,}"
         first, last = quote(job, record.planned_for), quote(job, record.planned_until)
         sentence = f"{many} planned times from {first} to {last} did not run because {reason}."
-    return Explanation(Verdict.SKIPPED, sentence, _notes(record), next_step)
+    return Explanation(Verdict.SKIPPED, sentence, facts, next_step)
+
+
+def _blocked(job: Job, record: Recorded, blocking: BlockingRun) -> tuple[str, str | None, tuple[str, ...]]:
+    """Return why an earlier run was in the way: it was running, or it had not even started."""
+    _, next_step = SENTENCES[SkipReason.OVERLAP]
+    started, planned_for = blocking.started_at, record.planned_for
+    if started is not None and (planned_for is None or started <= planned_for):
+        since = quote(job, started)
+        return (
+            f"run {blocking.number} of this job, which had started at {since}, was still live",
+            next_step,
+            (),
+        )
+    reason = f"run {blocking.number} of this job was still waiting to start"
+    if blocking.waits is not None:
+        return reason, blocking.waits.next_step, (blocking.waits.sentence, *blocking.waits.facts)
+    if started is None:
+        return reason, f"Ask why run {blocking.number} did not start.", ()
+    return (
+        reason,
+        "Check that enough workers serve its queue and type; overlap queue or concurrent would make a run for each time.",
+        (f"Run {blocking.number} started only at {quote(job, started)}.",),
+    )
 
 
 def _ran(job: Job, record: Recorded) -> Explanation:
@@ -166,6 +207,14 @@ def what_became_of(number: int, status: AttemptStatus, error: RunError | None, w
 
 
 def _ready(job: Job, record: Recorded, place: QueuePosition | None) -> Explanation:
+    if record.opens_at is not None:
+        why = "" if record.closed_by is None else f": {record.closed_by}"
+        return Explanation(
+            Verdict.WAITING,
+            f"Run {record.number} may start at {quote(job, record.opens_at)} and not earlier{why}.",
+            _notes(record),
+            "It starts by itself; run the job manually to start at once, or cancel this run.",
+        )
     if record.retry_at is not None:
         attempt = record.attempt_count + 1
         return Explanation(

@@ -23,7 +23,15 @@ from foliot.domain.planning.missed import (
 )
 from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.run import WaitsFor
-from foliot.domain.run_plan import UPSTREAM_TOO_LATE, EndGateWait, NewRun, Plan, PlanRecord, SkippedTime
+from foliot.domain.run_plan import (
+    FIRED_LATE,
+    UPSTREAM_TOO_LATE,
+    EndGateWait,
+    NewRun,
+    Plan,
+    PlanRecord,
+    SkippedTime,
+)
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
 
 MAX_RECORDS = 500  # in one walk; the rest is due at once again
@@ -221,10 +229,14 @@ class PlanningWalk:
             is_type_off=self.due.is_type_off,
             gate=self.gate,
             planned_for=planned.planned_for,
+            due_at=planned.due_at,
         )
         answer = admit(request)
         if isinstance(answer, Skip):
-            self.records.append(SkippedTime(planned, answer.reason, answer.note))
+            # Nothing was live when this walk began: not an overlap but a late walk is why this time does not run.
+            is_late_walk = answer.reason is SkipReason.OVERLAP and self.made_live and self.due.load.is_idle
+            skipped = (SkipReason.MISFIRE, FIRED_LATE) if is_late_walk else (answer.reason, answer.note)
+            self.records.append(SkippedTime(planned, *skipped))
             return
         waits_for = answer.waits_for if isinstance(answer, Wait) else None
         if waits_for is WaitsFor.TURN:

@@ -39,6 +39,7 @@ class AsyncTransport:
             if connection.url.startswith("https:")
             else False,  # http has no certificates
             trust_env=not connection.is_local,  # no proxy for this machine
+            transport=connection.transport,
         )
 
     async def read(self, shape: type[Answered], request: ApiRequest) -> Answered:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from foliot.sdk.connection import resolve_connection
+from foliot.sdk.connection import Connection, resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import parse_json
@@ -45,7 +45,7 @@ class Client:
     `url` and `key` default to those of `profile` (or FOLIOT_PROFILE), then to FOLIOT_API_URL and FOLIOT_API_KEY, then
     foliot.toml, then the server of the current folder.
     `workspace` is only for system keys. `ca` is a file of certificates to trust instead of the machine's. `timeout` is in
-    seconds, for each attempt. The client retries only requests that are safe to repeat.
+    seconds, for each attempt. The client retries only requests that are safe to repeat. A `connection` replaces url, key and ca.
     """
 
     def __init__(
@@ -58,8 +58,11 @@ class Client:
         ca: Path | str | None = None,
         timeout: float = 30.0,
         retries: int = 3,
+        connection: Connection | None = None,
     ) -> None:
-        connection = resolve_connection(url, key, None if ca is None else Path(ca), profile=profile)
+        connection = connection or resolve_connection(
+            url, key, None if ca is None else Path(ca), profile=profile
+        )
         self.url = connection.url
         self._http = Transport(
             connection, workspace=workspace or connection.workspace, timeout=timeout, retries=retries

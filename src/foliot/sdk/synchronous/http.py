@@ -40,6 +40,7 @@ class Transport:
             if connection.url.startswith("https:")
             else False,  # http has no certificates
             trust_env=not connection.is_local,  # no proxy for this machine
+            transport=connection.transport,
         )
 
     def read(self, shape: type[Answered], request: ApiRequest) -> Answered:

@@ -91,9 +91,11 @@ class RunsApi(RunWrites[RunOut]):
         path = {"run_id": run_id, "artifact_name": name}
         return self._http.download(ApiRequest("GET", "/runs/{run_id}/artifacts/{artifact_name}", path))
 
-    def logs(self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> LogsOut:
-        """Return one page of its log, from the beginning or after line number `cursor`."""
-        query = {"follow": False, "limit": limit, "cursor": cursor}
+    def logs(
+        self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None, tail: int | None = None
+    ) -> LogsOut:
+        """Return one page of its log: from the beginning, after line number `cursor`, or the last `tail` lines."""
+        query = {"follow": False, "limit": limit, "cursor": cursor, "tail": tail}
         return self._http.read(LogsOut, ApiRequest("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query))
 
     def follow_logs(self, run_id: Ref, *, cursor: str | None = None) -> Iterator[LogLineOut | LogEndOut]:

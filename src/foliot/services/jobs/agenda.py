@@ -126,6 +126,7 @@ def _ahead(
         resumes_at=row.paused_until,
         runs_left=None if spec.max_runs is None else max(0, spec.max_runs - row.runs_created),
         skip_next=row.skip_next,
+        skip_until=row.skip_until,
         freezes=covering,
     )
 

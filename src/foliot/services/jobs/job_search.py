@@ -7,8 +7,10 @@ from uuid import UUID
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
+from foliot.domain.explain.outages import is_silent
 from foliot.domain.filters import Query
 from foliot.domain.filters.query import NEWEST_FIRST, JobOrder, JobPosition, JobSort
+from foliot.domain.freeze import Freeze
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
@@ -17,9 +19,12 @@ from foliot.services.evaluation import evaluate
 from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
+from foliot.storage import installation
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs.jobs import StoredJob
+from foliot.storage.runs import explain_queries
 from foliot.storage.runs.run_history import RunRecord
+from foliot.storage.timers import outages
 from foliot.storage.tx import Database, Role
 
 __all__ = ["JobListPage", "RunRecord", "StoredJob", "UpcomingTimes", "ahead", "job", "jobs", "with_warnings"]
@@ -42,10 +47,12 @@ class JobListPage:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingTimes:
-    """The upcoming times of a job, as far as they are known."""
+    """The upcoming times of a job, as far as they are known, with what keeps them from running."""
 
     job: StoredJob
     times: tuple[PlannedTime, ...]
+    freezes: tuple[Freeze, ...] = ()  # in force now or later
+    notes: tuple[str, ...] = ()  # about all of them
 
 
 async def job(database: Database, scope: Scope, job_id: JobId) -> StoredJob:
@@ -92,6 +99,13 @@ async def ahead(
         found = await require_visible_job(tx, job_id, scope)
         spec = found.definition.spec
         named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
+        covering = [
+            each.freeze
+            for each in await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
+            if each.covers(scope.workspace_id, job_id, spec.tags, spec.queue)
+        ]
+        held = await installation.get(tx)
+        ticked_at = await outages.last_tick(tx)
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return UpcomingTimes(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
@@ -99,7 +113,13 @@ async def ahead(
         Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, tuple(named.values())).timetable
     )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
-    return UpcomingTimes(found, await evaluate(timetable, lambda: preview(timetable, after, most)))
+    times = await evaluate(timetable, lambda: preview(timetable, after, most))
+    notes = []
+    if held.held_reason is not None:
+        notes.append(f"Firing is held: {held.held_reason}")
+    if ticked_at is not None and is_silent(ticked_at, tx.now):
+        notes.append(f"No scheduler of Foliot has run since {ticked_at:%Y-%m-%dT%H:%M:%SZ}.")
+    return UpcomingTimes(found, times, tuple(covering), tuple(notes))
 
 
 def _read_position(cursor: str | None, order: JobOrder) -> JobPosition | None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from foliot.domain.access import Scope
+from foliot.domain.dependencies import EdgeMode
 from foliot.domain.errors import Invalid
-from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, nearest
-from foliot.domain.explain.records import Recorded, explain_record
+from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, nearest, with_outages
+from foliot.domain.explain.records import BlockingRun, Recorded, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
+from foliot.domain.schedule import SkipReason
 from foliot.services.evaluation import evaluate
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
 from foliot.services.runs.explain_steps import (
@@ -20,7 +22,7 @@ from foliot.services.runs.explain_steps import (
     load_explain_context,
     recorded,
 )
-from foliot.storage.runs import run_history
+from foliot.storage.runs import explain_queries, run_history
 from foliot.storage.runs.explain_queries import MOST_NAMED
 from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.tx import Database, Role, Tx
@@ -70,6 +72,12 @@ async def explain_instant(
                 freezes=await asked.freezes(min(at, tx.now)),
                 switched_off=await asked.switched_off(),
                 waits_for=await asked.hangs_on(),
+                status_by=subject.status_by,
+                gate=await asked.upstreams(EdgeMode.GATE) or None,
+                live_number=subject.live_number,
+                limit=await asked.full_limit(),
+                unserved=await asked.unserved() if at > tx.now else None,
+                firing=await asked.firing(*_stretch(entry, at)),
             )
             explanation = await evaluate(asked.job.timetable, lambda: explain(question))
         instant = at
@@ -87,15 +95,42 @@ async def explain_run(database: Database, scope: Scope, run_id: RunId) -> RunExp
 
 
 async def _answer_about(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -> RunExplanation:
+    start, end = _stretch(entry, tx.now)
+    found = (await asked.firing(start, end)).outages
     if entry.run.status in _OPEN:
-        return asked.answer(await explain_open(tx, asked, entry), entry)
-    explanation = explain_record(asked.job, await _ended(tx, entry))
+        explanation = await explain_open(tx, asked, entry)
+        return asked.answer(with_outages(asked.job, explanation, recorded(entry), found), entry)
+    record = await _ended(tx, entry)
+    explanation = with_outages(asked.job, explain_record(asked.job, record), record, found)
     return asked.answer(asked.with_revision(explanation, entry), entry)
 
 
+def _stretch(entry: RunWithRevision | None, at: datetime) -> tuple[datetime, datetime]:
+    """Return the planned times that a record stands for, or the instant in question."""
+    if entry is None or entry.run.planned_for is None:
+        return at, at
+    return entry.run.planned_for, entry.run.planned_until or entry.run.planned_for
+
+
+async def _blocking(tx: Tx, record: Recorded, job_id: JobId) -> BlockingRun | None:
+    """Find the run that was in the way of a time skipped as overlap. If it has not started yet, say why."""
+    if record.skip_reason is not SkipReason.OVERLAP or record.planned_for is None:
+        return None
+    run_id = await explain_queries.find_blocking(tx, job_id, record.number, record.planned_for)
+    entry = None if run_id is None else await run_history.load_run(tx, run_id)
+    if entry is None:
+        return None
+    run = entry.run
+    waits = None
+    if run.status in (RunStatus.READY, RunStatus.WAITING) and run.attempt_count == 0:
+        waits = await explain_open(tx, await load_explain_context(tx, job_id), entry)
+    return BlockingRun(run.number, run.started_at, waits)
+
+
 async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:
-    """Add the ends of the attempts when there was more than one."""
+    """Add the ends of the attempts when there was more than one, and the run that was in the way."""
     record = recorded(entry)
+    record = replace(record, blocking=await _blocking(tx, record, entry.run.job_id))
     if entry.run.attempt_count <= 1:
         return record
     tried = (await run_history.list_attempts(tx, entry.run.id))[-MOST_NAMED:]

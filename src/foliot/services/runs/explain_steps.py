@@ -8,8 +8,8 @@ from datetime import datetime
 from foliot.domain.definition import Rules
 from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import not_found
-from foliot.domain.explain.hosts import HostWait, explain_bound
-from foliot.domain.explain.instants import nearest
+from foliot.domain.explain.hosts import HostWait, away, explain_bound, how_to_do, how_to_have
+from foliot.domain.explain.instants import Firing, nearest
 from foliot.domain.explain.records import (
     Explanation,
     QueuePosition,
@@ -19,12 +19,18 @@ from foliot.domain.explain.records import (
     explain_record,
 )
 from foliot.domain.freeze import Freeze, freeze_at
+from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor, target_of
 from foliot.domain.schedule import PlannedTime, Schedule
+from foliot.domain.schedule.calendar import calendar_closed_until
+from foliot.domain.schedule.window import window_closed_until
+from foliot.domain.schedule.zone import naive_utc
+from foliot.services.evaluation import evaluate
 from foliot.services.workers.overview import remedy
+from foliot.storage import installation
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.runs import explain_queries
@@ -36,6 +42,7 @@ from foliot.storage.runs.explain_queries import (
     WaitingPosition,
 )
 from foliot.storage.runs.run_history import RunRecord, RunWithRevision
+from foliot.storage.timers import outages
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
 
@@ -71,6 +78,63 @@ class ExplainContext:
             each for each in found if each.covers(subject.workspace_id, subject.id, spec.tags, spec.queue)
         )
         return tuple(each.freeze for each in covering)
+
+    async def firing(self, start: datetime, end: datetime | None = None) -> Firing:
+        """Load whether the installation fires, and the outages from `start` to `end`."""
+        held = await installation.get(self.tx)
+        return Firing(
+            held_reason=held.held_reason,
+            ticked_at=await outages.last_tick(self.tx),
+            outages=await outages.list_between(self.tx, start, end or start),
+            freeze_authors=await explain_queries.list_freeze_authors(
+                self.tx, self.subject.workspace_id, min(start, self.tx.now)
+            ),
+        )
+
+    async def unserved(self) -> tuple[str, str] | None:
+        """Return why no worker would take a run of this job now, and the remedy."""
+        spec = self.definition.spec
+        workers = await explain_queries.list_alive_workers(self.tx)
+        if spec.target is None:
+            shared = [worker for worker in workers if worker.host_id is None]
+            if any(worker.serves(spec.queue, spec.type) for worker in shared):
+                return None
+            alive = "no worker is alive" if not shared else _alive(shared).removesuffix(".")
+            return (
+                f"its run would wait: no worker serves queue {spec.queue} for type {spec.type} now ({alive})",
+                remedy(spec.queue, spec.type),
+            )
+        host = await hosts.resolve(self.tx, self.subject.workspace_id, spec.target)
+        if host is None:
+            return f"its run would wait: there is no {spec.target.words} now", how_to_have(spec.target)
+        if host.sighting.status(self.tx.now) is not HostStatus.ONLINE:
+            since = away(self.job, spec.target, (host.name, host.sighting))
+            return f"its run would wait: {since}", f"Start `foliot host` on {host.name} again."
+        if not any(each.does(host.id, spec.type) for each in workers):
+            return f"its run would wait: host {host.name} does no jobs of type {spec.type}", how_to_do(
+                spec.type
+            )
+        return None
+
+    async def full_limit(self) -> str | None:
+        """Return the limits of this job that have no free place now."""
+        return await _limits(self.tx, self, self.definition.spec.concurrency_key)
+
+    def closed_by(self) -> str | None:
+        """Return what is closed now: the window, or calendars by name."""
+        timetable, now = self.job.timetable, naive_utc(self.tx.now)
+        window, zone = timetable.window, timetable.schedule.timezone
+        closed = (
+            []
+            if window is None or window_closed_until(window, zone, now) is None
+            else ["its window is closed"]
+        )
+        closed += [
+            f'the calendar "{each.name}" is closed'
+            for each in timetable.calendars
+            if calendar_closed_until(each, now) is not None
+        ]
+        return " and ".join(closed) or None
 
     async def switched_off(self) -> str | None:
         """Return why the type is disabled: empty without a reason, None when it is enabled."""
@@ -183,10 +247,13 @@ async def _place(tx: Tx, asked: ExplainContext, waiting: WaitingPosition) -> Que
             behind = await asked.upstreams(EdgeMode.GATE) or None
         case WaitsFor.FREEZE:
             freeze = freeze_at(await asked.freezes(tx.now), tx.now)
-            behind = None if freeze is None else freeze.reason or None
-            until = (freeze and freeze.end_at) or until
+            if freeze is not None:
+                authors = await explain_queries.list_freeze_authors(tx, asked.subject.workspace_id, tx.now)
+                behind = "; ".join(filter(None, [freeze.reason, f"made by {dict(authors).get(freeze.id)}"]))
+                until = freeze.end_at
         case WaitsFor.WINDOW:
             until = waiting.available_at
+            behind = await evaluate(asked.job.timetable, asked.closed_by)
         case WaitsFor.TYPE:
             behind = await asked.switched_off() or None
         case WaitsFor.LIMIT:
@@ -211,6 +278,9 @@ async def _explain_ready(
     if (why := await asked.switched_off()) is not None:  # the next claim makes it wait
         held = QueuePosition(WaitsFor.TYPE, behind=why or None)
         return explain_record(asked.job, replace(record, status=RunStatus.WAITING), held)
+    if ready.available_at > tx.now and record.attempt_count == 0:
+        closed_by = await evaluate(asked.job.timetable, asked.closed_by)
+        return explain_record(asked.job, replace(record, opens_at=ready.available_at, closed_by=closed_by))
     if ready.available_at > tx.now:
         return explain_record(asked.job, replace(record, retry_at=ready.available_at))
     workers = await explain_queries.list_alive_workers(tx)

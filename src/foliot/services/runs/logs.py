@@ -18,7 +18,7 @@ from foliot.storage.content.logs import LogChunk, NumberedLine
 from foliot.storage.queue import run_queue
 from foliot.storage.tx import Database, Role
 
-__all__ = ["LogChunk", "LogPage", "NumberedLine", "Progress", "append", "read", "store_progress"]
+__all__ = ["LogChunk", "LogPage", "NumberedLine", "Progress", "append", "read", "read_tail", "store_progress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,15 @@ async def read(
         lines = await logs.page(tx, run_id, after, limit + 1)
         head = await logs.load_head(tx, run_id)
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)
+
+
+async def read_tail(database: Database, scope: Scope, run_id: RunId, lines: int) -> LogPage:
+    """Read the last lines, however long the log is."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await require_visible_run(tx, run_id, scope)
+        head = await logs.load_head(tx, run_id)
+        last = await logs.page(tx, run_id, max(0, head.lines - lines), lines)
+    return LogPage(last, False, head.truncated, found.run.status)
 
 
 async def store_progress(database: Database, latest: Mapping[tuple[RunId, int], Progress]) -> None:

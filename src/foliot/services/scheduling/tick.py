@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from foliot.domain.errors import Unavailable
@@ -16,7 +16,7 @@ from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.fire_steps import may_end_runs, write_plans
 from foliot.services.scheduling.single_job import fire_one_by_one
 from foliot.storage.jobs import freezes, job_types
-from foliot.storage.timers import fires, timers
+from foliot.storage.timers import fires, outages, timers
 from foliot.storage.timers.fires import AlreadyRecordedError, PlannedTimer
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role
@@ -31,6 +31,7 @@ LATE = timedelta(minutes=1)  # many planned times may lie behind
 class TickResult:
     looked_at: int = 0
     recorded: int = 0
+    at: datetime | None = field(default=None, compare=False)  # the instant of its transaction
 
 
 async def tick(database: Database, limit: int = BATCH) -> TickResult:
@@ -53,14 +54,14 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
     async with database.tx(Role.ENGINE) as tx:
         taken = await fires.take_due(tx, limit, ZONE_DATA_VERSION)
         if not taken:
-            return TickResult()
+            return TickResult(at=tx.now)
         # Read once the timers are locked: a freeze that comes later waits for them.
         frozen = await freezes.list_since(tx, min(fires.earliest_cursor(taken), tx.now))
         off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
         fast, others = ([], taken) if is_careful else split_due(taken, tx.now, frozen, off)
         recorded = await fires.fire_fast(tx, fast)
         if not others:
-            return TickResult(len(taken), recorded)
+            return TickResult(len(taken), recorded, tx.now)
         rows = [timer.read() for timer in others]
         context = await load_job_context(tx, rows, gates=True, frozen=frozen, off=off)
         planned = await _plan_all(rows, context, tx.now)
@@ -70,7 +71,8 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         alone = {each.row.job_id for each in planned if each.row.has_dependents and may_end_runs(each.plan)}
         together = [each for each in planned if each.row.job_id not in alone] if alone else planned
         recorded += await write_plans(tx, context, together) if together else 0
-    return TickResult(len(taken), recorded + await fire_one_by_one(database, sorted(alone), plan))
+    recorded += await fire_one_by_one(database, sorted(alone), plan)
+    return TickResult(len(taken), recorded, tx.now)
 
 
 async def _tick_one_by_one(database: Database, limit: int) -> TickResult:
@@ -78,7 +80,14 @@ async def _tick_one_by_one(database: Database, limit: int) -> TickResult:
     async with database.tx(Role.ENGINE) as tx:
         job_ids = fires.job_ids_of(await fires.take_due(tx, limit, ZONE_DATA_VERSION))
         await freezes.list_since(tx, tx.now)  # where this fails, the jobs are not at fault
-    return TickResult(len(job_ids), await fire_one_by_one(database, job_ids, plan))
+    return TickResult(len(job_ids), await fire_one_by_one(database, job_ids, plan), tx.now)
+
+
+async def note_tick(database: Database) -> None:
+    """Note that a scheduler runs, so that explanations can tell of the times without one."""
+    async with database.tx(Role.ENGINE) as tx:
+        if await outages.note_tick(tx):
+            log.warning("scheduler.was_silent", extra={"until": tx.now.isoformat()})
 
 
 async def next_due(database: Database) -> datetime | None:

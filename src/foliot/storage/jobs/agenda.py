@@ -47,6 +47,7 @@ class UpcomingJob:
     paused_until: datetime | None
     runs_created: int
     skip_next: bool
+    skip_until: datetime | None
 
     @property
     def rules(self) -> Rules:

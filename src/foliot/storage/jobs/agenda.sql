@@ -2,7 +2,7 @@
 -- Starts from jobs, which has indexes by workspace; an index of timers by workspace would be written at every fire. The timer of a
 -- frozen job holds the end of the freeze or nothing, so with `held` its cursor gives the order.
 SELECT jobs.id, jobs.name, jobs.paused_until, timers.spec, timers.schedule_rev, timers.cursor_at AS cursor, timers.next_at,
-       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next,
+       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until,
        CASE WHEN jobs.status = 'paused' THEN jobs.paused_until WHEN %(held)s THEN timers.cursor_at ELSE timers.next_at END AS since
   FROM jobs JOIN timers ON timers.job_id = jobs.id
  WHERE jobs.workspace_id = %(workspace_id)s
@@ -25,7 +25,7 @@ SELECT known.timers, (SELECT count(*) FROM (SELECT FROM jobs WHERE workspace_id 
 -- For a workspace with a large share of all timers: reads the index timers_due in its order. A timer is never due after its job's
 -- next run.
 SELECT jobs.id, jobs.name, NULL::timestamptz AS paused_until, timers.spec, timers.schedule_rev, timers.cursor_at AS cursor, timers.next_at,
-       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.due_at AS since
+       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, timers.due_at AS since
   FROM (SELECT * FROM timers
          WHERE workspace_id = %(workspace_id)s AND due_at < %(end)s AND next_at < %(end)s AND status IN ('active', 'pending')
          ORDER BY due_at
@@ -35,7 +35,7 @@ SELECT jobs.id, jobs.name, NULL::timestamptz AS paused_until, timers.spec, timer
 -- name: list_upcoming_after_pauses
 -- Paused jobs that resume at a set time. Relies on jobs_paused_until.
 SELECT jobs.id, jobs.name, jobs.paused_until, timers.spec, timers.schedule_rev, timers.cursor_at AS cursor, timers.next_at,
-       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, jobs.paused_until AS since
+       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, jobs.paused_until AS since
   FROM jobs JOIN timers ON timers.job_id = jobs.id
  WHERE jobs.workspace_id = %(workspace_id)s AND jobs.status = 'paused' AND jobs.paused_until < %(end)s
  ORDER BY jobs.paused_until

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from foliot.domain.definition import Definition
-from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import FreezeId, HostId, JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import WaitsFor
 from foliot.storage.filter_sql import filled
@@ -17,6 +17,7 @@ from foliot.storage.tx import Tx
 from foliot.storage.workers.workers import ANY_QUEUE
 
 MOST_COUNTED = 10_000  # positions in a queue; a larger number is of no use
+LONGEST_LIVE = timedelta(days=30)  # no run is looked for further back
 MOST_NAMED = 20  # workers in one sentence
 
 
@@ -29,6 +30,7 @@ class ExplainedJob:
     definition: Definition
     status: JobStatus
     status_reason: str | None
+    status_by: str | None
     paused_until: datetime | None
     revision: int
     schedule_rev: int
@@ -108,6 +110,25 @@ async def load_names(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, str]:
 async def list_freezes(tx: Tx, workspace_id: WorkspaceId, since: datetime) -> list[ScopedFreeze]:
     statement = filled(sql.explain_queries.list_freezes, columns=freeze_columns())
     return await tx.fetch_as(ScopedFreeze, statement, {"workspace_id": workspace_id, "since": since})
+
+
+async def list_freeze_authors(
+    tx: Tx, workspace_id: WorkspaceId, since: datetime
+) -> tuple[tuple[FreezeId, str], ...]:
+    """List who made the freezes that end after `since`."""
+    params = {"workspace_id": workspace_id, "since": since}
+    return tuple(await tx.fetch_pairs(FreezeId, str, sql.explain_queries.list_freeze_authors, params))
+
+
+async def find_blocking(tx: Tx, job_id: JobId, number: int, planned_for: datetime) -> RunId | None:
+    """Find the run that was live when a planned time was skipped as overlap."""
+    params = {
+        "job_id": job_id,
+        "number": number,
+        "planned_for": planned_for,
+        "since": planned_for - LONGEST_LIVE,
+    }
+    return await tx.fetch_one_as(RunId, sql.explain_queries.find_blocking, params)
 
 
 async def load_ready_position(tx: Tx, run_id: RunId) -> ReadyPosition | None:

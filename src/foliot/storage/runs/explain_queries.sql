@@ -1,5 +1,5 @@
 -- name: load_job
-SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, jobs.paused_until, jobs.revision,
+SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, jobs.status_by, jobs.paused_until, jobs.revision,
        jobs.schedule_rev, jobs.created_at, jobs.updated_at, timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, timers.next_at, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
@@ -19,6 +19,16 @@ SELECT {columns}
   FROM freezes
  WHERE workspace_id = %(workspace_id)s AND (end_at IS NULL OR end_at > %(since)s)
  ORDER BY start_at;
+
+-- name: list_freeze_authors
+SELECT id, created_by FROM freezes WHERE workspace_id = %(workspace_id)s AND (end_at IS NULL OR end_at > %(since)s);
+
+-- name: find_blocking
+-- The newest run before this record that was not a skip. Relies on runs_newest_of_a_job.
+SELECT id FROM runs
+ WHERE job_id = %(job_id)s AND number < %(number)s AND status IS DISTINCT FROM 'skipped'
+   AND planned_for <= %(planned_for)s AND planned_for > %(since)s
+ ORDER BY planned_for DESC, id DESC LIMIT 1;
 
 -- name: load_ready_position
 -- Counts the runs of its workspace that a claim takes before it, from its queue or for its target, up to `most`. Relies on

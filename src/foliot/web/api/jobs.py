@@ -26,7 +26,7 @@ from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.jobs import etag, job_out, times_out
+from foliot.web.mapping.jobs import etag, job_out, upcoming_out
 from foliot.web.preconditions import IfNoneMatch, matches_etag
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
@@ -100,4 +100,4 @@ async def get_job(
 async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: TimeCount = 5) -> TimesOut:
     """List its next times. Empty while it is stopped; with a fixed delay only the first is known."""
     ahead = await job_search.ahead(db, caller.scope, job_id, n)
-    return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
+    return upcoming_out(ahead)

@@ -52,6 +52,9 @@ async def read_logs(
         str | None, Query(pattern=r"^[0-9]{1,10}$", description="The `seq` of the last line that was read.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many lines to a page.")] = PAGE,
+    tail: Annotated[
+        int | None, Query(ge=1, le=LONGEST_PAGE, description="Only the last lines, instead of a page.")
+    ] = None,
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,10}$")] = None,
 ) -> LogsOut | EventStream:
     """Read the log of all attempts, in order."""
@@ -60,7 +63,10 @@ async def read_logs(
         page = await _read(db, caller, run_id, after, PAGE)
         line = StreamConnection(request, caller)
         return EventStream(line, _frames(line, db, caller, run_id, after, page))
-    page = await _read(db, caller, run_id, _after(cursor), limit)
+    if tail is None:
+        page = await _read(db, caller, run_id, _after(cursor), limit)
+    else:
+        page = await logs.read_tail(db, caller.scope, run_id, tail)
     return LogsOut(
         items=[_line(each) for each in page.lines],
         next_cursor=str(page.lines[-1].seq) if page.is_more else None,

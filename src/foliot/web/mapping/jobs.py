@@ -11,6 +11,7 @@ from foliot.domain.artifacts import Artifact
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.policy import Retention, Retry
 from foliot.domain.run import Progress, RunError, Target, TargetKind
@@ -27,7 +28,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.notes import dst_note
-from foliot.services.jobs.job_search import StoredJob
+from foliot.services.jobs.job_search import StoredJob, UpcomingTimes
 from foliot.services.jobs.revisions import RevisionChange
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
 from foliot.services.runs.run_control import SkippedTimes
@@ -37,7 +38,7 @@ from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.jobs import FieldChange, RevisionOut
 from foliot.wire.runs import ArtifactOut, AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
-from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
+from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut, TimesOut
 
 SHOWN_SKIPS = 100
 
@@ -147,6 +148,26 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
         )
         for time in times
     ]
+
+
+def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
+    """The next times of a job; those within a freeze say so."""
+    items = times_out(upcoming.job.definition.spec.schedule, upcoming.times)
+    for item, time in zip(items, upcoming.times, strict=True):
+        freeze = freeze_at(upcoming.freezes, time.due_at)
+        item.notes += [] if freeze is None else [freeze_note(freeze)]
+    return TimesOut(items=items, notes=list(upcoming.notes))
+
+
+def freeze_note(freeze: Freeze) -> str:
+    why = f" ({freeze.reason})" if freeze.reason else ""
+    until = "until it is lifted" if freeze.end_at is None else f"until {write_instant(freeze.end_at)}"
+    after = {
+        FreezePolicy.SKIP: "times within it are skipped",
+        FreezePolicy.LATEST: "times within it are held, and the newest of them runs at its end",
+        FreezePolicy.ALL: f"times within it are held, and all run after its end, {freeze.per_minute} a minute",
+    }[freeze.after]
+    return f"A freeze{why} is in force {until}: {after}."
 
 
 def skip_next_out(job: StoredJob, skipped: SkippedTimes, *, dry_run: bool) -> wire.SkipNextOut:

@@ -19,8 +19,7 @@ from foliot.services.runs.statistics import (
     WorkspaceStats,
     totals,
 )
-from foliot.web.mapping.jobs import local_of, milliseconds, notes_of, run_out, times_out
-from foliot.wire.instants import write_instant
+from foliot.web.mapping.jobs import freeze_note, local_of, milliseconds, notes_of, run_out, times_out
 from foliot.wire.reports import (
     AgendaItemOut,
     AgendaOut,
@@ -125,12 +124,7 @@ def _item(planned: AgendaItem) -> AgendaItemOut:
 
 
 def _held(line: AgendaLine) -> list[str]:
-    if line.freeze is None:
-        return []
-    why = f" ({line.freeze.reason})" if line.freeze.reason else ""
-    end = line.freeze.end_at
-    until = "until it is lifted" if end is None else f"until {write_instant(end)}"
-    return [f"A freeze{why} is in force {until}; after it: {line.freeze.after.value}."]
+    return [] if line.freeze is None else [freeze_note(line.freeze)]
 
 
 def _time(schedule: Schedule, time: PlannedTime | None) -> PlannedOut | None:

@@ -1,0 +1,1 @@
+"""Tools for AI agents, by the Model Context Protocol."""
