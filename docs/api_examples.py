@@ -41,11 +41,28 @@ QUERIES: dict[str, str] = {
     "read_messages": "cursor=0&wait=1",
     "list_deliveries": "state=dead",
     "list_secrets": "name=crm-token",
+    "list_incidents": "state=open",
+    "list_notice_deliveries": "state=dead",
     "patch_job": "revision_note=slower",
     "remove_limit": "key=warehouse",
 }
 HELD = {"run_id": "$run_id", "fence": 1}
+CHANNEL = {"name": "ops", "config": {"kind": "email", "to": ["ops@example.com"]}}
+RULE = {
+    "name": "billing",
+    "events": ["run_failed", "recovered"],
+    "channels": ["$channel_id"],
+    "scope": {"tags": ["billing"]},
+    "after_n": 2,
+    "quiet_hours": {"start": "22:00", "end": "07:00", "timezone": "Europe/Madrid"},
+}
 BODIES: dict[str, dict[str, Any]] = {
+    "create_channel": CHANNEL,
+    "replace_channel": {**CHANNEL, "name": "on call"},
+    "create_notification_rule": RULE,
+    "replace_notification_rule": {**RULE, "name": "invoices"},
+    "snooze_incident": {"until": "2035-01-02T18:00:00Z"},
+    "set_incident_note": {"note": "The vendor is informed."},
     "change_host": {"max_reads": 20, "labels": {"region": "eu"}},
     "add_instance": {"name": "pve", "labels": {"game": "chess"}},
     "change_instance": {"host_id": "$host_id"},
@@ -99,6 +116,12 @@ BODIES: dict[str, dict[str, Any]] = {
         "args": {"reason": "database upgrade"},
     },
     "delete_many": {"ids": ["$job_id"]},
+    "apply_batch": {
+        "writes": [
+            {"method": "POST", "path": "/rooms", "body": {"name": "Operations", "key": "operations"}},
+            {"method": "PUT", "path": "/limits", "body": {"key": "reports", "cap": 2}},
+        ]
+    },
     "cancel_run": {"reason": "wrong month"},
     "retry_run": {"input": {"full": True}},
     "preview_schedule": {"words": "every other tuesday at 14:30", "timezone": "Europe/Paris"},

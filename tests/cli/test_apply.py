@@ -134,14 +134,14 @@ async def test_a_name_that_means_nothing_is_told_before_anything_is_done(
     )
     done = await run_command("apply", "-f", str(path))
     assert done.code == 2
-    assert 'no unique job "nobody"' in done.err
+    assert 'job not found, or not unique: "nobody"' in done.err
     assert 'calendar not found: "none"' in done.err
 
 
 def test_all_that_is_wrong_with_a_file_is_told_at_once() -> None:
     with pytest.raises(Invalid) as caught:
         read_job_file("jobs: [{name: a, type: http, shedule: x}, {name: b, schedule: daily}]", "jobs.yaml")
-    assert '"a" /shedule: There is no field "shedule" here. Did you mean "schedule"?' in (
+    assert 'jobs.yaml, line 1: "a" /shedule: There is no field "shedule" here. Did you mean "schedule"?' in (
         caught.value.hint or ""
     )
     assert '"b" /type: Field required' in (caught.value.hint or "")
@@ -173,10 +173,104 @@ def test_what_is_written_reads_back(value: str) -> None:
     [
         ("a: 1\na: 2", "line 2"),
         ("a: &x 1\nb: *x", "line 2"),
-        ("a: [1", "line 1"),
+        ("a: [1", "line"),
         ("!!python/none x", "line 1"),
     ],
 )
 def test_what_is_not_plain_yaml_is_refused_with_its_line(text: str, line: str) -> None:
     with pytest.raises(Invalid, match=line):
         read_yaml(text, "jobs.yaml")
+
+
+async def test_prune_stays_inside_the_set_of_its_file(run_command: RunCommand, tmp_path: Path) -> None:
+    """Two files without `set:` used to share one, and pruning one archived the jobs of the other."""
+    one, other = tmp_path / "billing" / "jobs.yaml", tmp_path / "reports" / "jobs.yaml"
+    for path, name in ((one, "invoice"), (other, "report")):
+        path.parent.mkdir()
+        path.write_text(
+            f"jobs: [{{name: {name}, type: python, config: {{call: 'a:b'}}, schedule: daily at 6am}}]"
+        )
+        assert (await run_command("apply", "-f", str(path), "--prune", "--yes")).code == 0
+    assert (await run_command("jobs", "show", "invoice")).json["tags"] == ["file:billing-jobs"]
+    other.write_text("jobs: []")
+    assert (await run_command("apply", "-f", str(other), "--prune", "--yes")).code == 0
+    assert [job["name"] for job in (await run_command("jobs", "list")).json["items"]] == ["invoice"]
+    other.write_text(one.read_text().replace("6am", "7am"))
+    refused = await run_command("apply", "-f", str(other))
+    assert (refused.code, '"invoice" belongs to the set "billing-jobs"' in refused.err) == (4, True)
+    assert (await run_command("apply", "-f", str(other), "--force")).code == 0
+    assert (await run_command("jobs", "show", "invoice")).json["tags"] == ["file:reports-jobs"]
+
+
+@pytest.mark.parametrize("flags", [("--plan",), ()])
+async def test_a_plan_refuses_what_a_write_would_refuse_and_names_job_and_line(
+    run_command: RunCommand, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(
+        "jobs:\n"
+        "  - name: fine\n    type: python\n    config: {call: 'a:b'}\n    schedule: every day at 6am\n"
+        "  - name: crowded\n    type: python\n    config: {call: 'a:b'}\n    schedule:\n"
+        "      kind: cron\n      expr: 61 * * * *\n"
+        "  - name: lost\n    type: http\n    config: {url: 'ftp://x'}\n    schedule: {kind: manual}\n"
+    )
+    done = await run_command("apply", "-f", str(path), *flags)
+    assert done.code == 2
+    assert f'{path}, line 11: "crowded" /schedule/expr: ' in done.err
+    assert f'{path}, line 14: "lost" /config/url: ' in done.err
+    assert "Nothing was done." in done.err
+    assert (await run_command("jobs", "list")).json["items"] == []
+
+
+async def test_calendars_limits_and_rooms_are_in_the_file_too(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    text = """
+calendars:
+  - name: Holidays
+    kind: blackout
+    rules: [{kind: absolute, start: 2027-01-01T00:00:00Z, end: 2027-01-02T00:00:00Z}]
+limits:
+  - {key: reports, cap: 2}
+rooms:
+  - {key: ops, name: Operations}
+jobs:
+  - name: report
+    type: message
+    config: {text: Write it., room: ops}
+    schedule: every day at 6am
+    calendars: [Holidays]
+    concurrency_key: reports
+"""
+    path.write_text(text)
+    done = await run_command("apply", "-f", str(path), "-o", "table")
+    assert done.code == 0, done.err
+    assert "4 created." in done.out
+    assert "No changes." in (await run_command("apply", "-f", str(path), "-o", "table")).out
+    path.write_text(text.replace("cap: 2", "cap: 3").replace("Operations", "Ops").replace("01-02T", "01-03T"))
+    planned = (await run_command("apply", "-f", str(path), "--plan")).json
+    assert [(each["noun"], each["changes"][0]["path"]) for each in planned["things"]] == [
+        ("calendar", "/rules"),
+        ("limit", "/cap"),
+        ("room", "/name"),
+    ]
+    assert (await run_command("apply", "-f", str(path))).code == 0
+    assert (await run_command("limits", "list")).json["items"][0]["cap"] == 3
+
+
+async def test_a_job_that_returns_to_its_file_is_restored(run_command: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yaml"
+    text = "set: etl\njobs: [{name: a, type: python, config: {call: 'a:b'}, schedule: every day at 6am}]"
+    path.write_text(text)
+    await run_command("apply", "-f", str(path))
+    first = (await run_command("jobs", "show", "a")).json["id"]
+    path.write_text("set: etl\njobs: []")
+    await run_command("apply", "-f", str(path), "--prune", "--yes")
+    path.write_text(text.replace("6am", "7am"))
+    assert (await run_command("apply", "-f", str(path))).json["create"] == [{"name": "a", "restored": True}]
+    back = (await run_command("jobs", "show", "a")).json
+    assert (back["id"], back["status"], back["schedule"]["expr"]) == (first, "active", "0 7 * * *")
+    await run_command("jobs", "delete", "a", "--yes")
+    assert (await run_command("jobs", "restore", "a", "--resume")).json["status"] == "active"
+    assert (await run_command("jobs", "restore", "nobody")).code == 3

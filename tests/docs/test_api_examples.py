@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from docs.api_examples import BODIES, CALENDAR, QUERIES
+from docs.api_examples import BODIES, CALENDAR, CHANNEL, QUERIES
 from docs.api_reference import description, operations
 from foliot.domain.access import MemberRole
+from foliot.domain.delivery import Rejected
+from foliot.domain.ids import IncidentId, JobId
+from foliot.domain.notifications.incidents import open_incident
+from foliot.domain.notifications.notice import Notice, NoticeEvent
+from foliot.services.messaging import courier
+from foliot.services.messaging.courier import CourierCapacity
+from foliot.storage.notifications import incidents
+from foliot.storage.tx import Role
 from tests.web.artifact_files import store_artifact
 from tests.web.conftest import ApiHarness, api
 
@@ -60,6 +69,8 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
         await ask(api, "PATCH", f"/jobs/{found['job_id']}", json={"priority": 1})
     if name == "resume_job":
         await ask(api, "POST", f"/jobs/{found['job_id']}/pause")
+    if name == "restore_job":
+        await ask(api, "DELETE", f"/jobs/{found['job_id']}")
     if name == "undo_skip_next":
         await ask(api, "POST", f"/jobs/{found['job_id']}/skip-next")
     if "run_id" in wanted:
@@ -75,6 +86,18 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
     if "freeze_id" in wanted:
         scope = {"tags": ["none has this"]}
         found["freeze_id"] = await made(api, "/freezes", {"reason": name, "scope": scope})
+    if "channel_id" in wanted or "{delivery_id}" in wanted:
+        found["channel_id"] = await made(api, "/channels", {**CHANNEL, "name": name})
+    if "{delivery_id}" in wanted:
+        sent = await ask(api, "POST", f"/channels/{found['channel_id']}/test")
+        found["delivery_id"] = sent.json()["id"]
+    if name == "replay_delivery":
+        await give_up(api, found["delivery_id"])
+    if "rule_id" in wanted:
+        rule = {"name": name, "events": ["run_failed"]}
+        found["rule_id"] = await made(api, "/notification-rules", rule)
+    if "incident_id" in wanted:
+        found["incident_id"] = await incident(api, name)
     if "key_id" in wanted:
         found["key_id"] = await made(api, "/keys", {"name": name})
     if "member_id" in wanted:
@@ -107,6 +130,21 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
         found["workspace"] = name.replace("_", "-")
         await made(api, "/workspaces", {"slug": found["workspace"]})
     return found
+
+
+async def incident(api: ApiHarness, name: str) -> str:
+    job_id = JobId(UUID((await api.create_job(name=name))["id"]))
+    async with api.database.tx(Role.APP, api.ids["acme"]) as tx:
+        opened = open_incident(IncidentId(tx.new_id()), Notice(1, NoticeEvent.RUN_FAILED, tx.now, job_id))
+        await incidents.insert(tx, [opened])
+    return str(opened.id)
+
+
+async def give_up(api: ApiHarness, delivery_id: str) -> None:
+    """End a delivery, so that it can be sent again."""
+    taken = await courier.take(api.database, CourierCapacity(40, 40, 40), None)
+    for parcel in taken.parcels:
+        await courier.record(api.database, parcel.taken, Rejected(550, "refused"))
 
 
 async def made(api: ApiHarness, path: str, body: dict[str, Any]) -> str:

@@ -231,3 +231,26 @@ def other(template: Path, config: EmbeddedConfig, ask: Ask, folder: Path) -> Ite
     with start(replace(config, data_dir=folder / "other")) as server:
         ask(server, "CREATE ROLE foliot_app")
         yield server
+
+
+def test_a_superusers_restore_gives_the_tables_to_their_owner(
+    filled: EmbeddedServer, ask: Ask, folder: Path
+) -> None:
+    """They used to stay the superuser's, and the login that migrates could not alter them."""
+    ask(filled, "CREATE ROLE keeper LOGIN")
+    ask(filled, "CREATE SEQUENCE foliot.numbers")
+    ask(filled, "CREATE TYPE foliot.mood AS ENUM ('calm')")
+    ask(filled, "CREATE FUNCTION foliot.one() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    ask(filled, "ALTER TABLE foliot.jobs ADD COLUMN serial bigint GENERATED ALWAYS AS IDENTITY")
+    dump(None, filled.owner_url, folder / "before.dump")
+    ask(filled, "ALTER SCHEMA foliot OWNER TO keeper")
+    restore(None, filled.owner_url, folder / "before.dump", replace=True)
+    others = """
+        SELECT count(*) FROM (
+          SELECT nspowner AS owner FROM pg_namespace WHERE nspname = 'foliot'
+          UNION ALL SELECT relowner FROM pg_class WHERE relnamespace = 'foliot'::regnamespace AND relkind IN ('r', 'S')
+          UNION ALL SELECT proowner FROM pg_proc WHERE pronamespace = 'foliot'::regnamespace
+          UNION ALL SELECT typowner FROM pg_type WHERE typnamespace = 'foliot'::regnamespace AND typtype = 'e'
+        ) AS found WHERE owner <> 'keeper'::regrole
+    """
+    assert ask(filled, others) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import psycopg
@@ -15,7 +16,8 @@ from foliot.services.messaging import courier, room_steps, rooms
 from foliot.services.messaging.courier import CourierBatch, OutgoingMessage
 from foliot.services.messaging.courier import CourierCapacity as Free
 from foliot.services.messaging.rooms import NewRoom, RoomChanges
-from foliot.storage.tx import Database
+from foliot.storage.outbox import outbox
+from foliot.storage.tx import Database, Role
 from tests.engine.webhook_receiver import admitted
 from tests.race.race_nodes import RaceNodes
 from tests.services.service_driver import ServiceDriver
@@ -80,6 +82,34 @@ async def test_of_two_who_take_at_once_each_gets_what_the_other_does_not(
         second = await nodes.start_blocked(courier.take(nodes.right, Free(40, 10, 4), None))
     both = [[each.message.text for each in messages_of(await side)] for side in (first, second)]
     assert sorted(both[0] + both[1]) == ["0", "1", "2", "3"]
+
+
+async def test_a_courier_does_not_wait_for_what_another_takes(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    caller = await admitted(nodes.left, driver.workspace)
+    for number in range(4):
+        hook = Hook(f"https://{number}.example.test/hook", f"{number}.example.test:443")
+        room = await rooms.create(nodes.left, caller, NewRoom("support"), hook)
+        await rooms.post(nodes.left, caller, room.id, str(number))
+    async with asyncio.timeout(20), nodes.left.tx(Role.ENGINE) as one, nodes.right.tx(Role.ENGINE) as other:
+        first = await outbox.lease_due(one, Free(2, 2, 4), courier.LEASE)
+        second = await outbox.lease_due(other, Free(40, 10, 4), courier.LEASE)
+    assert (len(first), len(second)) == (2, 2)
+    assert {each.id for each in first}.isdisjoint(each.id for each in second)
+
+
+async def test_a_delivery_that_became_due_too_early_waits_for_the_one_before_it(
+    driver: ServiceDriver, nodes: RaceNodes
+) -> None:
+    """It should be due never until then; were it due all the same, the order of messages is kept."""
+    caller, room_id = await a_room(nodes.left, driver)
+    await rooms.post(nodes.left, caller, room_id, "second")
+    [first] = await taken(nodes.left)
+    driver.owner.execute("UPDATE foliot.outbox SET due_at = created_at WHERE position = 2")
+    assert await taken(nodes.left) == []
+    await courier.record(nodes.left, first.taken, RECEIVED)
+    assert [each.message.text for each in await taken(nodes.left)] == ["second"]
 
 
 async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(

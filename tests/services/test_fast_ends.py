@@ -144,3 +144,33 @@ async def test_what_was_said_of_a_run_stays_though_it_succeeds(
     assert await report(driver.database, [done(driver, run)])
     assert decided == []
     assert driver.sql("SELECT status, note FROM foliot.runs") == [("succeeded", "wrong file")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "waiting = 1",
+        "ending = 'complete'",
+        "failures_in_a_row = 1",
+        "has_dependents = true",
+        "status = 'paused'",
+    ],
+)
+async def test_a_success_with_anything_to_decide_is_not_on_the_fast_path(
+    driver: ServiceDriver, decided: list[Report], change: str
+) -> None:
+    for _ in range(2):
+        await driver.job(Interval(60 * MINUTE))
+    await driver.tick(60 * MINUTE)
+    plain, other = await driver.claim()
+    driver.owner.execute(f"UPDATE foliot.timers SET {change} WHERE job_id = %s".encode(), [other.job_id])
+    assert len(await report(driver.database, [done(driver, plain), done(driver, other)])) == 2
+    assert [each.job_id for each in decided] == [other.job_id]
+
+
+async def test_a_success_ends_the_streak_of_earlier_batches(driver: ServiceDriver) -> None:
+    await driver.job()
+    for outcome, streak in ((BOOM, 1), (BOOM, 2), (Succeeded(), 0), (BOOM, 1)):
+        await driver.tick(MINUTE)
+        await driver.work(outcome)
+        assert driver.timer("failures_in_a_row") == (streak,)

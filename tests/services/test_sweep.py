@@ -63,6 +63,17 @@ async def test_a_worker_that_beats_keeps_its_runs(
     assert await report(database, [success(mine, worker)]) == {mine.run_id}
 
 
+async def test_a_worker_is_alive_through_the_last_instant_of_its_lease(
+    database: Database, clock: ManualClock, worker: WorkerId
+) -> None:
+    clock.advance(workers.LEASE)
+    assert (await sweep(database)).struck_off == 0
+    assert (await workers.beat(database, worker)).is_alive
+    clock.advance(workers.LEASE + timedelta(microseconds=1))
+    assert not (await workers.beat(database, worker)).is_alive
+    assert (await sweep(database)).struck_off == 1
+
+
 async def test_a_silent_worker_is_struck_off_and_its_run_repeated_under_a_higher_fence(
     database: Database, clock: ManualClock, worker: WorkerId, owner: Owner
 ) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
+from foliot.services.runs import history as run_history
+from foliot.services.runs.statistics import workspace_stats
+from foliot.storage.tx import Database
 from tools.simulation.expectation import may_begin
+from tools.simulation.invariants import InvariantBroken
+from tools.simulation.readers import Foretold, Readers
 from tools.simulation.run import Run
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
@@ -91,6 +100,11 @@ PLANTED = {
         "counters",
         "UPDATE foliot.timers SET success_count = success_count + 1 WHERE job_id = (SELECT min(job_id::text)::uuid FROM foliot.timers)",
     ),
+    "a day that counts one run too many": (
+        "statistics",
+        "UPDATE foliot.job_days SET runs = runs + 1 WHERE ctid = (SELECT ctid FROM foliot.job_days LIMIT 1)",
+    ),
+    "a day that was not added up": ("statistics", "DELETE FROM foliot.job_days"),
     "a due timer that the tick left behind": (
         "nothing due",
         "UPDATE foliot.timers SET due_at = cursor_at - '1 day'::interval WHERE status = 'active'",
@@ -125,3 +139,57 @@ async def test_a_start_outside_its_window_is_found(finished_run: Run) -> None:
     for history in guarded:
         answers = {may_begin(history, hour, hour) for hour in hours}
         assert answers == {True, False}
+
+
+@pytest.fixture
+async def readers(finished_run: Run) -> AsyncIterator[Readers]:
+    async with Database(finished_run.driver.shared.url, clock=finished_run.driver.clock) as database:
+        yield Readers(database, finished_run.owner, finished_run.driver.command_log)
+
+
+async def test_readers_of_a_right_history_find_nothing(readers: Readers) -> None:
+    await readers.check_everything()
+    assert readers.checked > 10
+
+
+async def test_a_page_that_drops_a_run_is_found(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_job = run_history.of_job
+
+    async def short(*args: Any, **options: Any) -> Any:
+        page = await of_job(*args, **options)
+        return replace(page, items=page.items[1:] or page.items)
+
+    monkeypatch.setattr(run_history, "of_job", short)
+    with pytest.raises(InvariantBroken, match="pages"):
+        await readers.check_everything()
+
+
+async def test_figures_of_another_workspace_are_found(
+    readers: Readers, finished_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [(busiest,)] = finished_run.owner.execute(
+        "SELECT workspace_id FROM foliot.runs GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
+    ).fetchall()
+
+    async def of_another(database: Database, scope: Scope, days: int) -> Any:
+        return await workspace_stats(database, Scope(busiest), days)
+
+    monkeypatch.setattr("tools.simulation.readers.workspace_stats", of_another)
+    with pytest.raises(InvariantBroken, match="statistics"):
+        await readers.check_everything()
+
+
+async def test_a_promise_that_did_not_come_true_is_found(readers: Readers, finished_run: Run) -> None:
+    log = finished_run.driver.command_log
+    [(job_id, planned_for)] = finished_run.owner.execute(
+        "SELECT job_id, planned_for FROM foliot.runs JOIN foliot.jobs ON jobs.id = job_id"
+        " WHERE started_at IS NOT NULL AND trigger = 'schedule' AND job_id = ANY (%s) AND status_at < planned_for"
+        " ORDER BY planned_for DESC LIMIT 1",
+        [[each.id for each in log.histories.values() if each.spec.max_runs is None and not each.frozen]],
+    ).fetchall()
+    job = log.histories[job_id]
+    right = Foretold(job, planned_for, planned_for, True, planned_for, job.commands)
+    assert readers._find_broken_promise(right, finished_run.now) is None
+    wrong = replace(right, will_run=False)
+    assert "will not run, but ran" in (readers._find_broken_promise(wrong, finished_run.now) or "")
+    assert readers._find_broken_promise(replace(wrong, commands=-1), finished_run.now) is None

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from tests.fork_server import FOLIOT, environ_without_foliot, run_foliot
+from tests.stories.server_process import wait_until_warnings_are
 
 
 def foliot(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -36,14 +37,12 @@ def test_a_backup_moves_to_a_new_directory_and_waits_for_the_operators_choice(tm
     assert (again.returncode, "--replace" in again.stderr) == (4, True)
     assert foliot("db", "restore", "--replace", "backup.dump", *second, cwd=tmp_path).returncode == 0
 
-    refused_while_serving(tmp_path)
-    released = foliot("db", "release", "--missed", "catch-up", *second, cwd=tmp_path)
-    assert released.returncode == 0, released.stderr
+    use_while_serving(tmp_path)
     assert foliot("db", "release", "--missed", "skip", *second, cwd=tmp_path).returncode == 4
 
 
-def refused_while_serving(tmp_path: Path) -> None:
-    """A restored node serves and says that it waits; meanwhile its database belongs to it alone."""
+def use_while_serving(tmp_path: Path) -> None:
+    """A restored node serves and says that it waits. It is dumped, gets a key and is released while it runs."""
     kept = environ_without_foliot()
     argv = (FOLIOT, "serve", "--data-dir", "second", "--port", "0", "--log-format", "json")
     with subprocess.Popen(argv, env=kept, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as serving:
@@ -51,9 +50,20 @@ def refused_while_serving(tmp_path: Path) -> None:
         started = next(line for line in serving.stderr if "server.started" in line)
         with urlopen(json.loads(started)["url"] + "/readyz", timeout=10) as answer:
             assert any("A backup was restored" in warning for warning in json.load(answer)["warnings"])
-        for command in (("db", "dump", "other.dump"), ("keys", "create", "--admin"), ("migrate",)):
+        for command in (("migrate",), ("db", "restore", "--replace", "backup.dump")):
             refused = foliot(*command, "--data-dir", "second", cwd=tmp_path)
             assert (refused.returncode, "is in use by another Foliot" in refused.stderr) == (4, True)
+        done = foliot("db", "dump", "online.dump", "--data-dir", "second", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "online.dump").stat().st_size > 10_000
+        made = foliot("keys", "create", "--admin", "--data-dir", "second", cwd=tmp_path)
+        assert made.returncode == 0, made.stderr
+        released = foliot("db", "release", "--missed", "catch-up", "--data-dir", "second", cwd=tmp_path)
+        assert released.returncode == 0, released.stderr
+        ready = json.loads(started)["url"] + "/readyz"
+        wait_until_warnings_are(
+            lambda found: not any("restored" in each for each in found), ready.removesuffix("/readyz")
+        )
         serving.send_signal(signal.SIGTERM)
         serving.stderr.read()
 

@@ -12,6 +12,7 @@ from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
+from foliot.services.notifications.dispatch import NotifierPolicy, dispatch
 from foliot.services.runs import artifacts, logs
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
@@ -99,6 +100,14 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
         task = await made(
             "/jobs", canary_job(name=f"{CANARY} job {turn}", calendars=[calendar["id"]]), headers=key
         )
+        channel = await made(
+            "/channels",
+            {"name": f"{CANARY} {turn}", "config": {"kind": "email", "to": [f"{CANARY}@example.test"]}},
+        )
+        rule = await made(
+            "/notification-rules",
+            {"name": f"{CANARY} {turn}", "events": ["run_failed"], "channels": [channel["id"]]},
+        )
         member = await made(
             "/members",
             {
@@ -135,6 +144,9 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
             await report(api.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
             canaries.ids |= {"run_id": str(run.run_id), "artifact_name": file.name}
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
+        await dispatch(api.database, NotifierPolicy())
+        open_ = (await api.request("GET", "/incidents", who=who, role="admin")).json()["items"]
+        canaries.ids |= {"channel_id": channel["id"], "rule_id": rule["id"], "incident_id": open_[0]["id"]}
         canaries.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
             "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(api.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
@@ -153,6 +165,10 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
         "/rooms",
         "/secrets",
         "/audit",
+        "/channels",
+        "/notification-rules",
+        "/incidents",
+        "/deliveries",
     ):
         page = await api.request("GET", path, who=who, role="admin", params={"limit": "1"})
         if cursor := page.json()["next_cursor"]:
@@ -183,6 +199,14 @@ def sent_bodies(canaries: CanaryData) -> dict[tuple[str, str], list[dict[str, An
         ("POST", "/api/v1/freezes/preview"): freezing,
         ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],
         ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
+        ("POST", "/api/v1/notification-rules"): [
+            {"name": "x", "events": ["run_failed"], "channels": [ids["channel_id"]]},
+            {"name": "x", "events": ["run_failed"], "scope": {"jobs": [ids["job_id"]]}},
+        ],
+        ("PUT", "/api/v1/notification-rules/{rule_id}"): [{"name": "x", "events": ["run_failed"]}],
+        ("PUT", "/api/v1/channels/{channel_id}"): [{"name": "x", "config": {"kind": "room", "room": "x"}}],
+        ("POST", "/api/v1/incidents/{incident_id}/snooze"): [{"until": "2100-01-01T00:00:00Z"}],
+        ("PUT", "/api/v1/incidents/{incident_id}/note"): [{"note": "x"}],
         ("PUT", "/api/v1/job-types/{job_type}"): [{"enabled": True}, {"enabled": False, "reason": "x"}],
         ("POST", "/api/v1/rooms"): [{"name": "x", "agents": [ids["member_id"]]}],
         ("PATCH", "/api/v1/rooms/{room_id}"): [{"name": "x"}, {"agents": [ids["member_id"]]}, {"webhook": None}],

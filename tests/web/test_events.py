@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -204,6 +205,22 @@ async def test_more_streams_than_a_server_can_bear_are_refused(
         await reader.frame()
         refused = await edge.api.request("GET", "/events", role="viewer")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+
+
+async def test_streams_asked_for_at_once_do_not_pass_the_limit_together(
+    edge: StreamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits for the database before it begins: all of them see that none is open yet."""
+    monkeypatch.setattr(sse, "MOST_OF_A_WORKSPACE", 2)
+    async with AsyncExitStack() as stack:
+
+        async def status() -> int:
+            key = {"Authorization": f"Bearer {edge.api.keys['acme', 'viewer']}"}
+            asked = edge.http.stream("GET", "/api/v1/events", headers=key)
+            return (await stack.enter_async_context(asked)).status_code
+
+        statuses = await asyncio.gather(*(status() for _ in range(6)))
+    assert sorted(statuses) == [200, 200, 503, 503, 503, 503]
 
 
 async def test_what_cannot_be_listened_to_is_refused_with_its_reason(shared_api: ApiHarness) -> None:

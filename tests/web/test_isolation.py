@@ -99,6 +99,10 @@ class Stand:
             f"/rooms/{self.canaries.ids['room_id']}/messages",
             "/secrets",
             "/audit",
+            "/channels",
+            "/notification-rules",
+            "/incidents",
+            "/deliveries",
         ):
             answer = await self.api.request("GET", path, who="acme", role="admin")
             assert CANARY in answer.text, path

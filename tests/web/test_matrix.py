@@ -12,20 +12,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from secrets import token_bytes
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
-from foliot.domain.ids import PrincipalId
+from foliot.domain.ids import IncidentId, JobId, PrincipalId
+from foliot.domain.notifications.incidents import open_incident
+from foliot.domain.notifications.notice import Notice, NoticeEvent
 from foliot.services.identity import workspaces
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import remote_register
 from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import JobTypeDescription
+from foliot.storage.notifications import incidents
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
@@ -44,10 +47,16 @@ CALENDAR = {
     "kind": "blackout",
     "rules": [{"kind": "weekly", "start": "22:00", "end": "06:00"}],
 }
+CHANNEL = {"name": "ops", "config": {"kind": "email", "to": ["ops@example.test"]}}
+RULE = {"name": "all", "events": ["run_failed"]}
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/job-types/{job_type}"): {"json": {"enabled": True}},
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
+    ("PUT", "/api/v1/channels/{channel_id}"): {"json": CHANNEL},
+    ("PUT", "/api/v1/notification-rules/{rule_id}"): {"json": RULE},
+    ("PUT", "/api/v1/incidents/{incident_id}/note"): {"json": {"note": "a note"}},
+    ("POST", "/api/v1/incidents/{incident_id}/snooze"): {"json": {"until": "2100-01-01T00:00:00Z"}},
     ("PUT", "/api/v1/limits"): {"json": {"key": "db", "cap": 1}},
     ("DELETE", "/api/v1/limits"): {"params": {"key": "none has this"}},
     ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
@@ -133,7 +142,12 @@ class Makers:
             "secret_id": self.secret,
             "host_id": self.host,
             "instance_id": self.instance,
+            "channel_id": self.channel,
+            "rule_id": self.notification_rule,
+            "incident_id": self.incident,
+            "delivery_id": self.delivery,
         }
+        self.channels: dict[str, str] = {}
         self.last_host = ""
 
     async def things(self, operation: Operation, workspace: str) -> dict[str, str]:
@@ -201,6 +215,30 @@ class Makers:
         """On the host that was made last: paths name the host before the instance."""
         body = {"name": f"canary-shared {uuid4().hex}"}
         return await self.made(workspace, f"/hosts/{self.last_host}/instances", body)
+
+    async def channel(self, workspace: str) -> str:
+        body = {**CHANNEL, "name": f"canary-5b1f {uuid4().hex}"}
+        return await self.made(workspace, "/channels", body)
+
+    async def notification_rule(self, workspace: str) -> str:
+        body = {**RULE, "name": f"canary-5b1f {uuid4().hex}"}
+        return await self.made(workspace, "/notification-rules", body)
+
+    async def incident(self, workspace: str) -> str:
+        job_id = JobId(UUID(await self.job(workspace)))
+        notice = Notice(1, NoticeEvent.RUN_FAILED, self.clock.now(), job_id)
+        async with self.api.database.tx(Role.APP, self.api.ids[workspace]) as tx:
+            opened = open_incident(IncidentId(tx.new_id()), notice)
+            await incidents.insert(tx, [opened])
+        return str(opened.id)
+
+    async def delivery(self, workspace: str) -> str:
+        if workspace not in self.channels:
+            self.channels[workspace] = await self.channel(workspace)
+        path = f"/channels/{self.channels[workspace]}/test"
+        answer = await self.api.request("POST", path, who=workspace, role="admin")
+        found: str = answer.json()["id"]
+        return found
 
     async def workspace(self, workspace: str) -> str:
         answer = await self.api.request(

@@ -239,3 +239,15 @@ async def test_an_agents_agenda_is_of_its_own_jobs(api: ApiHarness) -> None:
     mine = (await api.request("POST", "/jobs", role="agent", json=job(schedule=HOURLY))).json()
     assert {item["job_id"] for item in (await agenda(api, role="agent"))["items"]} == {mine["id"]}
     assert len((await agenda(api))["items"]) == 46
+
+
+@pytest.mark.parametrize(
+    "path", ["/jobs?{name}", "/runs?{job}", "/jobs?{tag}", "/runs?{tag}", "/jobs/bulk?{name}", "/stats?{any}"]
+)
+async def test_repeated_parameters_are_bounded_everywhere(shared_api: ApiHarness, path: str) -> None:
+    """5,000 of them in a dozen requests would take the database for everybody."""
+    names = ("name", "job", "tag", "any")
+    for count in (51, 5_000):
+        asked = path.format(**{name: "&".join([f"{name}=abc"] * count) for name in names})
+        answer = await shared_api.request("GET", asked)
+        assert answer.status_code in (405, 422), answer.text

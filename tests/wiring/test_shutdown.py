@@ -7,13 +7,12 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
-import uvicorn
 from fastapi.responses import StreamingResponse
 
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.wiring.api_main import HttpServer
+from foliot.wiring.http_server import HttpServer, server_config
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +37,7 @@ async def end_with_a_stream_open(*, polite: bool, grace: int) -> bytes:
         yield "data: last\n\n"
 
     app.add_api_route("/stream", lambda: StreamingResponse(ticks(), media_type="text/event-stream"))
-    http = HttpServer(uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=grace))
+    http = HttpServer(server_config(app, grace=grace))
     http.on_started = started.set
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]

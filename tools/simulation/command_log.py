@@ -42,6 +42,12 @@ class JobHistory:
     paused: list[datetime] = field(default_factory=list)
     resumed: list[datetime] = field(default_factory=list)
     frozen: list[FreezePeriod] = field(default_factory=list)
+    skips: int = 0  # commands to skip the next time
+
+    @property
+    def commands(self) -> int:
+        """Return how many commands could have changed what becomes of its planned times."""
+        return len(self.periods) + len(self.paused) + len(self.resumed) + len(self.frozen) + self.skips
 
     @property
     def is_guarded(self) -> bool:

@@ -24,6 +24,7 @@ from foliot.testing.database import pool_url
 from tools.simulation.command_log import CommandLog
 from tools.simulation.faults import Fault, FaultKind, NodeDied, faults
 from tools.simulation.nodes import GRAIN, LEASE, Node, SharedState, whole
+from tools.simulation.readers import Readers
 from tools.simulation.users import Users
 from tools.simulation.world import HOUR, MINUTE, Size
 
@@ -77,6 +78,7 @@ class Driver:
         self._order = count()
         self._claim_from = self._upkeep_from = size.start
         self._is_ticking = True
+        self.readers: Readers | None = None
 
     async def run(self) -> None:
         """Run from the start to the end of the world, then without faults and new planned times until all work has drained."""
@@ -90,8 +92,10 @@ class Driver:
                 self._at(at, action)
             for fault in faults(self.size, NODES):
                 self._at(fault.at, partial(self._inject, fault))
+            readers = self.readers = Readers(database, self._owner, self.command_log)
             for day in range(1, self.size.days + 1):
-                self._at(self.size.start + day * DAY, self._on_day)
+                self._at(self.size.start + day * DAY, partial(self._end_day, readers))
+                self._at(self.size.start + day * DAY + HOUR, self._roll_up)
             for day in range(1, self.size.days, UPGRADES):
                 self._at(self.size.start + day * DAY + HOUR, self._upgrade)
             try:
@@ -100,6 +104,7 @@ class Driver:
                     self._at(self.size.start + GRAIN, partial(self._beat, node, number))
                 await self._until(self.size.end)
                 await self._drain()
+                await readers.check_everything()
             finally:  # an open pool would keep the event loop alive, and hide the error
                 for node in self.nodes:
                     await node.die()
@@ -218,6 +223,16 @@ class Driver:
         for step in steps:
             if node.is_awake:
                 await self._run_step(node, step)
+
+    async def _end_day(self, readers: Readers) -> None:
+        await self._on_day()
+        await readers.end_day(self.clock.now())
+
+    async def _roll_up(self) -> None:
+        for node in self.nodes:
+            if node.is_awake:
+                await self._run_step(node, Node.roll_up)
+                return
 
     async def _upgrade(self) -> None:
         self._owner.execute("UPDATE foliot.installation SET tzdata_version = '2000a'")

@@ -8,11 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.admission import Opening, find_opening
+from foliot.domain.admission import LAST_START, Opening, find_opening
+from foliot.domain.planning.missed import TICK
 from foliot.domain.run_plan import MAX_COUNTED
 from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
 from tools.simulation.command_log import JobHistory, SchedulePeriod
@@ -85,6 +86,14 @@ def may_begin(history: JobHistory, available_at: datetime, now: datetime) -> boo
 
 
 def _is_open(timetable: Timetable, at: datetime) -> bool:
+    """Return whether a run may start then. One that is due at the end of its window has a moment more."""
+    if _opens_at(timetable, at):
+        return True
+    before = at - LAST_START + TICK
+    return _opens_at(replace(timetable, window=None), at) and _opens_at(timetable, before)
+
+
+def _opens_at(timetable: Timetable, at: datetime) -> bool:
     allowed = find_opening(timetable, at)
     return isinstance(allowed, Opening) and allowed.at == at
 

@@ -16,6 +16,7 @@ from tools.simulation.expectation import TimerState, find_violations, may_begin,
 
 DAY = timedelta(days=1)
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_PROMPT = frozenset({Trigger.SCHEDULE, Trigger.DEPENDENCY})  # bound by the job's start deadline
 _SPELLS = """
     SELECT runs.job_id, attempts.run_id, attempts.leased_at AS since, attempts.ended_at AS until, attempts.fence
       FROM attempts JOIN runs ON runs.id = attempts.run_id
@@ -112,8 +113,19 @@ CHECKS["caps are kept, and counted right"] = """
       JOIN LATERAL (SELECT count(*) AS found FROM leases WHERE leases.workspace_id = limits.workspace_id
                        AND (limits.key = '' OR leases.concurrency_key = limits.key)) AS counted ON true
      WHERE in_use <> found OR in_use > cap"""
+CHECKS["statistics: days are sums of the records behind the roll-up"] = """
+    WITH found AS (
+        SELECT job_id, day, count(*) AS records, sum(runs) AS runs, sum(successes) AS successes, sum(failures) AS failures, sum(skips) AS skips
+          FROM run_counts
+         WHERE id <= (SELECT position FROM scans WHERE name = 'roll_up')
+           AND NOT EXISTS (SELECT FROM uncounted_runs WHERE run_id = run_counts.id)
+         GROUP BY job_id, day)
+    SELECT job_id, day, job_days.records, found.records FROM job_days FULL JOIN found USING (job_id, day)
+     WHERE (job_days.records, job_days.runs, job_days.successes, job_days.failures, job_days.skips)
+           IS DISTINCT FROM (found.records, found.runs, found.successes, found.failures, found.skips)"""
 # These go through all records there are, whenever they were made: for the looks at everything.
 WHOLE = frozenset({
+    "statistics: days are sums of the records behind the roll-up",
     "I7 dependency order: one run for each success at a gate",
     "open runs stand in exactly one place",
     "counters of timers are counts of runs",
@@ -177,13 +189,24 @@ class Judge:
         if not claimed:
             return
         rows = self._owner.execute(
-            "SELECT run_id, available_at FROM foliot.leases WHERE run_id = ANY (%s)",
+            "SELECT run_id, available_at, expires_at FROM foliot.leases WHERE run_id = ANY (%s)",
             [[each.run_id for each in claimed]],
         ).fetchall()
-        since = dict(rows)
+        since = {run_id: (available_at, expires_at) for run_id, available_at, expires_at in rows}
         for each in claimed:
             self.checked += 1
-            history, available_at = self._command_log.histories[each.job_id], since[each.run_id]
+            history = self._command_log.histories[each.job_id]
+            available_at, expires_at = since[each.run_id]
+            if expires_at is not None and expires_at <= now:
+                raise InvariantBroken(
+                    f"I8 deadlines: {history.name} started at {now}, expired at {expires_at}"
+                )
+            deadline = history.spec.limits.start_deadline
+            is_prompt = each.attempt == 1 and each.trigger in _PROMPT and not history.is_guarded
+            if is_prompt and deadline is not None and now >= available_at + deadline:
+                raise InvariantBroken(
+                    f"I8 deadlines: {history.name} started at {now}, available since {available_at}, after {deadline}"
+                )
             if available_at > now:
                 raise InvariantBroken(
                     f"I3 never early: {history.name} started at {now}, available from {available_at} on"

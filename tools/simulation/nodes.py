@@ -10,6 +10,7 @@ from random import Random
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
+from foliot.services.runs.statistics import roll_up
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.repair import refresh_zone_data
 from foliot.services.scheduling.tick import tick
@@ -178,6 +179,11 @@ class Node:
         moved = await refresh_zone_data(self.database)
         self.shared.count("zone data renewed", moved is not None)
         self.shared.count("moved by zone data", moved or 0)
+
+    async def roll_up(self) -> None:
+        while (step := await roll_up(self.database)).is_more:
+            self.shared.count("rolled up", step.counted)
+        self.shared.count("rolled up", step.counted)
 
     async def recount(self) -> None:
         self.shared.count("caps miscounted", await limits.recount(self.database))

@@ -38,7 +38,8 @@ class Run:
         await self.driver.run()
         self.judge.check_everything(self.now)
         driver = self.driver
-        return figures(self.owner, driver.size, driver.shared.counts, self.judge.checked, monotonic() - began)
+        checked = self.judge.checked + (0 if driver.readers is None else driver.readers.checked)
+        return figures(self.owner, driver.size, driver.shared.counts, checked, monotonic() - began)
 
     async def _end_of_day(self) -> None:
         # Throw-away servers have no autovacuum, and a month of dead rows would slow the nodes down.

@@ -154,6 +154,7 @@ class Users:
         await run_control.skip_next(
             self.database, Scope(history.workspace_id, BY), history.id, reason="not today"
         )
+        history.skips += 1
         self.shared.count("people skipped")
 
     async def _freeze(self, history: JobHistory) -> None:

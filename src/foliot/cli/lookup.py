@@ -123,6 +123,17 @@ def find_job(client: Client, ref: str) -> JobOut:
     raise NotFound(f"Job not found: {_quoted(ref)}.", hint=hint)
 
 
+def find_archived_job(client: Client, ref: str) -> JobOut:
+    """Find an archived job by its id or its name."""
+    if is_id(ref):
+        return client.jobs.get(ref.strip().lower())
+    found = [job for job in client.jobs.each(name=[ref], status=["archived"]) if job.name == ref]
+    if not found:
+        hint = "List archived jobs with `foliot jobs list --status archived`."
+        raise NotFound(f"Archived job not found: {_quoted(ref)}.", hint=hint)
+    return pick_one(found, ref, "archived job", lambda job: f"archived {job.status_at:%Y-%m-%d %H:%M}Z")
+
+
 def find_run(client: Client, ref: str) -> RunOut:
     """Find a run by its id, or by its job and number."""
     numbered = _NUMBERED.fullmatch(ref.strip())

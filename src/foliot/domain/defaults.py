@@ -1,6 +1,6 @@
 """Fields of a job that it may leave to its workspace or to the installation, and where each value comes from.
 
-Why: docs/decisions/608-defaults-are-resolved-when-they-change.md
+Why: docs/decisions/609-defaults-are-resolved-when-they-change.md
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ class JobEvent(StrEnum):
     EXPIRE = "expire"
     REVIVE = "revive"  # an edit gave it future times again
     ARCHIVE = "archive"
+    RESTORE = "restore"  # from the archive; it stays off until it is resumed
 
 
 class RunStatus(StrEnum):
@@ -115,6 +116,7 @@ JOB_MOVES: Final[Mapping[tuple[JobStatus, JobEvent], JobStatus]] = {
     (_J.FAILED, _JE.ARCHIVE): _J.ARCHIVED,
     (_J.EXPIRED, _JE.REVIVE): _J.ACTIVE,
     (_J.EXPIRED, _JE.ARCHIVE): _J.ARCHIVED,
+    (_J.ARCHIVED, _JE.RESTORE): _J.DISABLED,
 }
 
 RUN_MOVES: Final[Mapping[tuple[RunStatus, RunEvent], RunStatus]] = {

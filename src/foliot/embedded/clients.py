@@ -96,8 +96,8 @@ class Clients:
             )
         return done.stdout.strip()
 
-    def run_restore(self, source: Path, first: str) -> str | None:
-        """Run `first` and the dump in one transaction, committed only when both programs succeed; else return their output.
+    def run_restore(self, source: Path, first: str, last: str = "") -> str | None:
+        """Run `first`, the dump and `last` in one transaction, committed only when both programs succeed; else return their output.
 
         It goes through psql: pg_restore alone cannot drop and restore in the same transaction.
         """
@@ -126,14 +126,16 @@ class Clients:
                 env=self._environment(),
             )
             try:
-                succeeded = self._pipe(reader, player, first)
+                succeeded = self._pipe(reader, player, first, last)
             finally:
                 for process in (player, reader):
                     process.kill()
                     process.communicate()
             return None if succeeded else _text(psql_said) + _text(restore_said)
 
-    def _pipe(self, reader: subprocess.Popen[bytes], player: subprocess.Popen[bytes], first: str) -> bool:
+    def _pipe(
+        self, reader: subprocess.Popen[bytes], player: subprocess.Popen[bytes], first: str, last: str
+    ) -> bool:
         script, into = reader.stdout, player.stdin
         assert script is not None
         assert into is not None
@@ -146,7 +148,7 @@ class Clients:
                 into.write(line)
             if reader.wait() != 0:
                 return False  # psql is killed without its COMMIT
-            into.write(b"COMMIT;\n")
+            into.write(f"{last}\nCOMMIT;\n".encode())
             into.close()
         except BrokenPipeError:
             player.wait()  # it stopped at an error, which it prints

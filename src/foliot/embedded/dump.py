@@ -1,7 +1,8 @@
 """Dump Foliot's part of a database into one file and restore it, on the embedded server or any other.
 
 Roles are not in the file: they belong to the server, and migrations create them. The caller creates them before a restore to a new
-server; the restored tables belong to the login that restores them.
+server. The restored tables belong to the owner of the tables that they replace or else of the database: a superuser that
+restores must not keep them from the login that migrates.
 
 Why: docs/decisions/004-dump-and-restore.md
 """
@@ -27,6 +28,38 @@ SET lock_timeout = '10s';
 SET client_min_messages = warning;
 DROP SCHEMA {SCHEMA} CASCADE;
 """
+# The owner that the restored tables must have; empty where that is the login itself, or where it may not give them away.
+OWNER = f"""
+SELECT coalesce(quote_ident(owner.rolname), '')
+  FROM pg_roles AS me
+  LEFT JOIN pg_roles AS owner ON owner.oid <> me.oid AND owner.oid = coalesce(
+       (SELECT nspowner FROM pg_namespace WHERE nspname = '{SCHEMA}'),
+       (SELECT datdba FROM pg_database WHERE datname = current_database()))
+ WHERE me.rolname = current_user AND me.rolsuper
+"""  # noqa: S608  # a constant
+# Sequences of columns follow their tables, and types of tables too.
+GIVE = f"""
+DO $give$
+DECLARE
+  command text;
+BEGIN
+  FOR command IN
+    SELECT 'ALTER SCHEMA {SCHEMA}'
+    UNION ALL
+    SELECT format('ALTER TABLE %s', c.oid::regclass) FROM pg_class AS c
+     WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
+       AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype IN ('a', 'i') AND c.relkind = 'S')
+    UNION ALL
+    SELECT format('ALTER ROUTINE %s', p.oid::regprocedure) FROM pg_proc AS p
+     WHERE p.pronamespace = '{SCHEMA}'::regnamespace
+    UNION ALL
+    SELECT format('ALTER TYPE %s', t.oid::regtype) FROM pg_type AS t
+     WHERE t.typnamespace = '{SCHEMA}'::regnamespace AND t.typtype IN ('e', 'd')
+  LOOP
+    EXECUTE command || ' OWNER TO {{owner}}';
+  END LOOP;
+END $give$;
+"""  # noqa: S608  # a constant
 OUR_TABLE = re.compile(rf"^\d+; \d+ \d+ TABLE DATA {SCHEMA} migrations ", re.MULTILINE)
 
 
@@ -73,7 +106,9 @@ def restore(bindir: Path | None, url: str, source: Path, *, replace: bool = Fals
             f"The database {tools.ask('SELECT current_database()')} has a Foliot already; restoring would mix two of them.",
             hint="To drop what Foliot has there and put the dump in its place, say --replace.",
         )
-    said = tools.run_restore(source, first=DROP if is_filled else "")
+    owner = tools.ask(OWNER)
+    last = GIVE.format(owner=owner.replace("'", "''")) if owner else ""
+    said = tools.run_restore(source, first=DROP if is_filled else "", last=last)
     if said is not None:
         raise _restore_failed(said, source)
 

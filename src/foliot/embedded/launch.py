@@ -171,6 +171,18 @@ def _wait_ready(launched: LaunchedServer, cluster: Path, deadline: float) -> boo
     return False
 
 
+def ready_port(cluster: Path) -> int | None:
+    """Return the port of the server that runs on the cluster and accepts connections."""
+    try:
+        lines = (cluster / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        os.kill(int(lines[0]), 0)
+    except PermissionError:
+        pass  # the process of another user, as where root lends an account to the server
+    except (OSError, ValueError, IndexError):
+        return None
+    return int(lines[3]) if len(lines) > 7 and lines[7].strip() == "ready" else None
+
+
 def _status(cluster: Path, pid: int) -> str | None:
     """Read the status that the postmaster writes: `starting`, `ready`, `stopping`. Ignore that of an older server."""
     try:

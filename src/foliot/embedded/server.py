@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +24,7 @@ from foliot.embedded.locations import ClusterLocation
 from foliot.embedded.locks import DirectoryLock
 
 TRIM_EVERY = 60.0  # seconds
+HOST = "127.0.0.1"
 
 
 def start(config: EmbeddedConfig) -> EmbeddedServer:
@@ -55,10 +57,33 @@ def start(config: EmbeddedConfig) -> EmbeddedServer:
     return EmbeddedServer(location, usable, launched, lock, notes)
 
 
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A private PostgreSQL that another process has started."""
+
+    owner_url: str
+    bindir: Path
+
+
+def find_running(config: EmbeddedConfig) -> RunningServer | None:
+    """Return the running server of the data directory, or None. Only the user of the directory can read what it takes."""
+    record = locations.ClusterRecord.load(config.data_dir.absolute())
+    if record is None:
+        return None
+    port = launch.ready_port(record.home(config.data_dir.absolute()) / "data")
+    if port is None:
+        return None
+    return RunningServer(_url(OWNER, record.password, port), binaries.find(config.bindir).bindir)
+
+
+def _url(user: str, password: str, port: int, database: str = DATABASE) -> str:
+    return f"postgresql://{quote(user, safe='')}:{quote(password, safe='')}@{HOST}:{port}/{quote(database, safe='')}"
+
+
 class EmbeddedServer:
     """A running private PostgreSQL. `exited` is set when it has ended for any reason."""
 
-    host = "127.0.0.1"
+    host = HOST
 
     def __init__(
         self,
@@ -95,7 +120,7 @@ class EmbeddedServer:
         return self._location.cluster
 
     def url(self, user: str, password: str, database: str = DATABASE) -> str:
-        return f"postgresql://{quote(user, safe='')}:{quote(password, safe='')}@{self.host}:{self.port}/{quote(database, safe='')}"
+        return _url(user, password, self.port, database)
 
     def is_alive(self) -> bool:
         return not self.exited.is_set()

@@ -1,4 +1,4 @@
-"""Previews of writes: apply the verb in a transaction, look at the result, and roll everything back.
+"""Batches and previews of writes: apply the verb in a transaction, look at the result, and roll everything back.
 
 `apply_and_roll_back` opens that transaction; the `preview_…` functions are its verbs where the answer compares before and after.
 """
@@ -30,7 +30,7 @@ from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
-from foliot.storage.dry_run import open_dry_run
+from foliot.storage.dry_run import open_batch, open_dry_run
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
 from foliot.storage.jobs.jobs import StoredJob
@@ -87,6 +87,14 @@ async def apply_and_roll_back(
     """Return the verb's answer and keep nothing. Errors of the verb are raised as they are."""
     async with open_dry_run(database, Role.APP, workspace_id, system=system) as stage:
         return await verb(stage)
+
+
+async def apply_together(
+    database: Database, workspace_id: WorkspaceId, verbs: Callable[[Database], Awaitable[Result]]
+) -> Result:
+    """Call `verbs` with a database whose transactions are parts of one. An error that it raises undoes everything."""
+    async with open_batch(database, Role.APP, workspace_id) as stage:
+        return await verbs(stage)
 
 
 async def preview_job(

@@ -10,7 +10,7 @@ from typing import Any
 PREFIX = "FOLIOT_"
 FILE_SUFFIX = "_FILE"  # FOLIOT_API_KEY_FILE names the file that holds FOLIOT_API_KEY
 ADDRESS_FILE = "address"  # in the data directory: the server's URL, while it listens
-ROLES = ("api", "scheduler", "worker")
+ROLES = ("api", "scheduler", "worker", "watcher")
 OUTPUTS = ("table", "json", "jsonl", "csv")  # formats of the command line
 
 
@@ -42,7 +42,7 @@ FLAGS = {
     ),
     "roles": Flag(
         ROLES,
-        "What this `foliot serve` does, divided by commas: answer the API, fire due jobs and sweep, execute runs. "
+        "What this `foliot serve` does, divided by commas: answer the API, fire due jobs and sweep, execute runs, report runs that nobody started. "
         "A split needs database_url, which the nodes share.",
     ),
     "api_processes": Flag(

@@ -73,6 +73,11 @@ class Settings(ClientSettings):
     log_level: Annotated[str, one_of("debug", "info", "warning", "error")] = flag("log_level")
     shutdown_grace: Annotated[int, whole_number(0, 10)] = flag("shutdown_grace")
     roles: Annotated[Words, some_of(*ROLES)] = flag("roles")
+    trusted_proxies: Annotated[Words, NETWORKS] = setting(
+        (),
+        "Networks of proxies that may name the address and scheme of their clients by X-Forwarded-For and X-Forwarded-Proto, "
+        "divided by commas. Default: none, and the headers are ignored.",
+    )
     api_processes: Annotated[int, whole_number(1, 64)] = flag("api_processes")
     app: Annotated[str | None, TEXT] = flag("app")
 
@@ -175,6 +180,10 @@ class Settings(ClientSettings):
     )
     notify_slack: Annotated[bool, YES_OR_NO] = setting(False, "The same for slack channels.")
     notify_whatsapp: Annotated[bool, YES_OR_NO] = setting(False, "The same for whatsapp channels.")
+
+    watcher_ping_url: Annotated[str | None, url("http", "https")] = secret(
+        "Address that the watcher posts to every minute while due jobs are fired: a monitor outside alerts when it falls silent."
+    )
 
     # Rates, quotas and retention.
     rate_per_key: Limit = setting(

@@ -1,4 +1,4 @@
-"""Dry runs: a database whose transactions are savepoints of one transaction that is rolled back.
+"""Dry runs and batches: a database whose transactions are savepoints of one transaction.
 
 Why: docs/decisions/606-dry-runs.md
 """
@@ -12,8 +12,8 @@ from foliot.domain.ids import WorkspaceId
 from foliot.storage.tx import Database, Role, Tx
 
 
-class DryRunDatabase(Database):
-    """The database of a dry run, passed to a verb in place of the real one."""
+class StagedDatabase(Database):
+    """The database of a dry run or a batch, passed to verbs in place of the real one."""
 
     def __init__(self, tx: Tx, *, system: bool) -> None:
         self._tx, self._system = tx, system
@@ -30,19 +30,33 @@ class DryRunDatabase(Database):
     ) -> AsyncIterator[Tx]:
         is_same = (role, workspace_id, system) == (self._tx.role, self._tx.workspace_id, self._system)
         if not is_same or key_hash or relaxed:
-            raise RuntimeError("a dry run stays in the role and the workspace of its transaction")
+            raise RuntimeError("a staged verb stays in the role and the workspace of its transaction")
         async with self._tx.part():
             yield self._tx
+
+
+class DryRunDatabase(StagedDatabase):
+    """Nothing that is written to it is kept."""
 
 
 @asynccontextmanager
 async def open_dry_run(
     database: Database, role: Role, workspace_id: WorkspaceId | None, *, system: bool = False
 ) -> AsyncIterator[DryRunDatabase]:
+    """Roll the transaction back at the end of the block."""
     with suppress(_RollBackError):
         async with database.tx(role, workspace_id, system=system) as tx:
             yield DryRunDatabase(tx, system=system)
             raise _RollBackError
+
+
+@asynccontextmanager
+async def open_batch(
+    database: Database, role: Role, workspace_id: WorkspaceId | None
+) -> AsyncIterator[StagedDatabase]:
+    """Commit the transaction at the end of the block, unless it raises."""
+    async with database.tx(role, workspace_id) as tx:
+        yield StagedDatabase(tx, system=False)
 
 
 class _RollBackError(Exception):

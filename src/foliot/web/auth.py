@@ -41,6 +41,10 @@ class Guard(SecurityBase):
         admitted: Caller | None = getattr(request.state, "caller", None)
         if admitted is None:
             admitted = request.state.caller = await self._admit(request)
+        elif getattr(
+            request.state, "is_part", False
+        ):  # a write of a batch: its caller is known, its route is another
+            require_permission(admitted, self.permission, agents=self.agents)
         return admitted
 
     async def _admit(self, request: Request) -> Caller:

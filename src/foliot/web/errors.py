@@ -44,6 +44,7 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
     401: ("unauthenticated", "This needs a valid API key."),
     404: ("not_found", "There is no such thing here."),
     405: ("method_not_allowed", "This address does not take that method."),
+    408: ("too_slow", "The request did not arrive in time."),
     413: ("too_large", "The request is too large."),
     415: ("unsupported_media_type", "The body must be application/json."),
     429: ("rate_limited", "Too many requests; Retry-After says when the next one passes."),

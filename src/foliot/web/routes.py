@@ -6,6 +6,7 @@ Why: docs/decisions/600-access-is-checked-first.md
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -23,6 +24,8 @@ from foliot.web.preconditions import check_if_match
 from foliot.web.strict_json import LARGEST, InvalidJson, has_unstorable_text, read_json
 from foliot.wire.shape import MEDIA_TYPE, Problem, did_you_mean, pointer
 
+MOST_PARAMETERS = 200  # repeated ones included
+BODY_PART_WITHIN = 10.0  # seconds until the next part of a body
 MOST_NAMED = 20  # unknown parameters, in one answer
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -52,8 +55,17 @@ class JsonRequest(Request):
     most = LARGEST
 
     async def stream(self) -> AsyncIterator[bytes]:  # type: ignore[override]
-        size = 0
-        async for chunk in super().stream():
+        size, parts = 0, super().stream()
+        while True:
+            try:
+                async with asyncio.timeout(BODY_PART_WITHIN):
+                    chunk = await anext(parts)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise Refused(
+                    408, "The body did not arrive in time.", headers={"Connection": "close"}
+                ) from None
             size += len(chunk)
             if size > self.most:
                 raise too_large(self.most)
@@ -117,7 +129,12 @@ class GuardedRoute(APIRoute):
 
 
 def check_parameters(request: Request) -> None:
-    """Refuse NUL in parameters: PostgreSQL cannot store it."""
+    """Refuse more parameters than a filter needs, and NUL in them: PostgreSQL cannot store it."""
+    if request.scope["query_string"].count(b"&") >= MOST_PARAMETERS:
+        raise Invalid(
+            f"A request has at most {MOST_PARAMETERS} parameters.",
+            hint="Ask in several requests, or with a filter that names less.",
+        )
     if b"%00" in request.scope["query_string"]:
         for name, value in request.query_params.multi_items():
             if has_unstorable_text(value):

@@ -20,6 +20,7 @@ from foliot.wiring.database import (
     lock_data_dir,
     migrate_and_inspect,
     open_database,
+    open_or_join_database,
     require_database,
 )
 
@@ -36,7 +37,7 @@ def migrate(settings: Settings) -> tuple[str, ...]:
 def dump(settings: Settings, target: Path) -> None:
     configure_logging(settings, least="warning")
     require_database(settings)
-    with lock_data_dir(settings), open_database(settings) as handle:
+    with open_or_join_database(settings) as handle:
         dumps.dump(_bindir(settings, handle), handle.owner_url, target)
 
 
@@ -54,21 +55,23 @@ def restore(settings: Settings, source: Path, *, replace: bool) -> None:
 def release(settings: Settings, missed: str) -> None:
     configure_logging(settings, least="warning")
     require_database(settings)
-    with lock_data_dir(settings), open_database(settings) as handle:
-        migrate_and_inspect(handle)
+    with open_or_join_database(settings) as handle:
+        if not handle.is_joined:  # the running node has migrated it
+            migrate_and_inspect(handle)
         _run(handle, lambda db: after_restore.release(db, MissedChoice(missed)))
 
 
 def create_admin_key(settings: Settings, name: str) -> str:
     configure_logging(settings, least="warning")
     require_database(settings)
-    with lock_data_dir(settings), open_database(settings) as handle:
-        migrate_and_inspect(handle)
+    with open_or_join_database(settings) as handle:
+        if not handle.is_joined:  # the running node has migrated it
+            migrate_and_inspect(handle)
         return _run(handle, lambda db: installation.create_admin_key(db, name)).secret
 
 
 def _bindir(settings: Settings, handle: DatabaseHandle) -> Path | None:
-    return handle.server.bindir if handle.server else settings.pg_bindir
+    return handle.server.bindir if handle.server else handle.bindir or settings.pg_bindir
 
 
 def _run(handle: DatabaseHandle, do: Callable[[Database], Awaitable[T]]) -> T:

@@ -15,15 +15,13 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from io import BufferedReader
 from typing import Self
-
-import uvicorn
 
 from foliot import telemetry
 from foliot.clock import monotonic
@@ -45,6 +43,7 @@ from foliot.web.console.session import SignInLinks
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import RateLimits
 from foliot.web.work_signal import WorkSignal
+from foliot.wiring.http_server import HttpServer, raise_file_limit, server_config
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.policies import auth_failure_rate, egress_policy_of, quotas_of
 from foliot.wiring.process import tune_garbage_collector
@@ -118,6 +117,7 @@ def run(listening: socket.socket, control: socket.socket) -> None:
         environ=os.environ,
         secrets=(assignment.database_url, *settings.secrets(), *given_keys(settings)),
     )
+    raise_file_limit()
     status = EngineStatus()
     threading.Thread(target=_listen_to_node, args=(lines, status), name="node-watch", daemon=True).start()
     try:
@@ -163,7 +163,7 @@ class HttpApi:
         self._hints = Loop("hints", listener.step, within=None)
         refuse_celery_without_results(settings)
         self._http = HttpServer(
-            uvicorn.Config(
+            server_config(
                 create_app(
                     self.readiness,
                     self._stopping,
@@ -183,12 +183,8 @@ class HttpApi:
                     links=SignInLinks(settings.data_dir),
                     agent_routes=agent_routes,
                 ),
-                lifespan="off",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=settings.shutdown_grace,
+                grace=settings.shutdown_grace,
+                trusted_proxies=settings.trusted_proxies,
             )
         )
 
@@ -277,19 +273,6 @@ def _call_all(calls: Sequence[Callable[[], None]]) -> None:
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait([task])
-
-
-class HttpServer(uvicorn.Server):
-    on_started: Callable[[], None]
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.on_started()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Keep uvicorn from handling signals: the node stops its parts in its own order."""
-        yield
 
 
 if __name__ == "__main__":

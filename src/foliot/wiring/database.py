@@ -21,7 +21,7 @@ from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.failures import cannot_write
 from foliot.embedded.locations import has_database
 from foliot.embedded.locks import make_data_dir, serve_lock
-from foliot.embedded.server import EmbeddedServer
+from foliot.embedded.server import EmbeddedServer, find_running
 from foliot.embedded.server import start as start_postgres
 from foliot.settings import Settings
 from foliot.storage.migrate import is_current
@@ -68,7 +68,13 @@ class DatabaseHandle:
     url: str
     login: Login | None
     server: EmbeddedServer | None = None
+    bindir: Path | None = None  # of its programs, where this process did not start it
     stop_by: float | None = None  # on the monotonic clock, once the node must stop
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it is a private database that another process has started."""
+        return self.bindir is not None
 
     @property
     def where(self) -> str:
@@ -117,6 +123,17 @@ def open_database(settings: Settings) -> Iterator[DatabaseHandle]:
         left = STOP_POSTGRES_WITHIN if handle.stop_by is None else handle.stop_by - monotonic()
         handle.server.stop(max(STOP_POSTGRES_AT_LEAST, min(STOP_POSTGRES_WITHIN, left)))
         log.info("postgres.stopped")
+
+
+@contextmanager
+def open_or_join_database(settings: Settings) -> Iterator[DatabaseHandle]:
+    """Open the database, or connect to the private one that a running `foliot serve` has open."""
+    if settings.database_url is None and (running := find_running(_embedded(settings))) is not None:
+        _remove_libpq_variables()
+        yield DatabaseHandle(running.owner_url, running.owner_url, None, bindir=running.bindir)
+        return
+    with lock_data_dir(settings), open_database(settings) as handle:
+        yield handle
 
 
 def restart_postgres(settings: Settings, handle: DatabaseHandle) -> EmbeddedServer:

@@ -13,6 +13,7 @@ from foliot.engine.loop import Loop
 from foliot.engine.notifier import Notifier
 from foliot.engine.scheduler import CHECK_EVERY, Scheduler
 from foliot.engine.sweeper import EVERY, Sweeper
+from foliot.engine.watcher import Watcher
 from foliot.services.hints import Announcer, Hint
 from foliot.services.notifications.dispatch import NotifierPolicy
 from foliot.services.scheduling.tick import BATCH
@@ -42,10 +43,14 @@ class Engine:
         janitor_tasks: Sequence[JanitorTask] = (),
         courier: Courier | None = None,
         policy: Callable[[], NotifierPolicy] | None = None,
+        watcher: Watcher | None = None,
         is_scheduling: bool = True,
         pace: Pace | None = None,
     ) -> None:
-        """A node that is not scheduling leaves firing, sweeping and sending to other nodes. `policy` decides about notifications."""
+        """A node that is not scheduling leaves firing and sweeping to other nodes; without a watcher, sending as well.
+
+        `policy` decides about notifications.
+        """
         self._announcer = Announcer(database)
         announce = self._announcer.announce
         pace = pace or Pace()
@@ -62,12 +67,15 @@ class Engine:
             wakes[Hint.TIMERS] = self._scheduler.wake
         if is_scheduling and janitor_tasks:
             self._loops.append(Loop("janitor", Janitor(janitor_tasks).step))
-        self._courier = courier if is_scheduling else None
+        is_sending = is_scheduling or watcher is not None  # a watcher must be heard while no scheduler runs
+        if watcher is not None:
+            self._loops.append(Loop("watcher", watcher.step))
+        self._courier = courier if is_sending else None
         if self._courier is not None:
             sending = Loop("courier", self._courier.step)
             self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
             self._loops.append(sending)
-        if is_scheduling and policy is not None:
+        if is_sending and policy is not None:
             self._loops.append(Loop("notifier", Notifier(database, announce, policy).step))
         self._hints = Loop("hints", HintListener(database, listen_url, wakes).step, within=None)
         self._worker = worker

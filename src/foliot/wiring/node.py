@@ -27,6 +27,7 @@ from foliot.egress.client import Egress
 from foliot.embedded.server import EmbeddedServer
 from foliot.engine.courier import Courier
 from foliot.engine.loop import Loop
+from foliot.engine.watcher import Watcher
 from foliot.services.identity import installation
 from foliot.services.jobs import defaults
 from foliot.services.secrets import master_key
@@ -49,7 +50,7 @@ from foliot.wiring.engine import Engine, Pace
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.notifications import notifier_policy_of, sender_of
+from foliot.wiring.notifications import notifier_policy_of, ping_of, sender_of
 from foliot.wiring.policies import (
     allows_loopback,
     defaults_of,
@@ -122,6 +123,9 @@ class Node:
             janitor_tasks=janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
             courier=Courier(self._db, self._sender.send, self._vault),
             policy=lambda: notifier_policy_of(settings, self._url),
+            watcher=Watcher(self._db, ping_of(settings, self._egress))
+            if "watcher" in settings.roles
+            else None,
             is_scheduling="scheduler" in settings.roles,
             pace=Pace(settings.poll_interval / 1000, settings.poll_batch, settings.sweep_interval / 1000),
         )

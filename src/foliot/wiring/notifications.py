@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+
 from foliot.channels.apprise import AppriseChannel
 from foliot.channels.email import EmailChannel, read_mail_url
+from foliot.channels.http_request import post, sentence_of
 from foliot.channels.notice_webhook import NoticeWebhookChannel
 from foliot.channels.parcel_sender import ParcelSender
 from foliot.channels.room import RoomChannel
@@ -11,10 +14,13 @@ from foliot.channels.slack import SlackChannel
 from foliot.channels.webhook import WebhookChannel
 from foliot.channels.whatsapp import WhatsappChannel
 from foliot.domain.notifications.channel import ChannelKind
-from foliot.egress.client import Egress
+from foliot.egress.client import Egress, HttpAnswer
+from foliot.engine.watcher import Ping
 from foliot.services.notifications.dispatch import NotifierPolicy
 from foliot.settings import Settings
 from foliot.storage.tx import Database
+
+log = logging.getLogger(__name__)
 
 
 def sender_of(settings: Settings, egress: Egress, database: Database) -> ParcelSender:
@@ -30,6 +36,22 @@ def sender_of(settings: Settings, egress: Egress, database: Database) -> ParcelS
             ChannelKind.APPRISE: AppriseChannel().send,
         },
     )
+
+
+def ping_of(settings: Settings, egress: Egress) -> Ping | None:
+    """Return the dead man's switch: a request that an outside monitor misses when the installation is silent."""
+    url = settings.watcher_ping_url
+    if url is None:
+        return None
+
+    async def ping() -> None:
+        answer = await post(egress, url, b"", {"content-type": "text/plain"})
+        if not isinstance(answer, HttpAnswer):
+            log.warning("watcher.ping_failed", extra={"reason": answer.sentence})
+        elif answer.status >= 300:
+            log.warning("watcher.ping_failed", extra={"reason": sentence_of(answer)})
+
+    return ping
 
 
 def notifier_policy_of(settings: Settings, url: str | None) -> NotifierPolicy:

@@ -25,6 +25,7 @@ COMMANDS = {
     "revert": "jobs.edit:revert",
     "bulk": "jobs.bulk:bulk",
     "delete": "jobs.actions:delete",
+    "restore": "jobs.actions:restore",
 }
 app = typer.Typer(
     cls=lazy_group(COMMANDS),

@@ -9,7 +9,7 @@ import typer
 from foliot.cli.input_files import parse_json_object
 from foliot.cli.jobs.dry_run import job_dry_run_page
 from foliot.cli.jobs.views import result_line
-from foliot.cli.lookup import JobRef, find_job
+from foliot.cli.lookup import JobRef, find_archived_job, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.progress import wait_for_run
 from foliot.cli.runs import run_dry_run_page, run_line
@@ -101,6 +101,27 @@ def run(
     session.show(made, lambda: run_line(made, "Ran" if wait else "Started"))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)
+
+
+@api_command
+def restore(
+    session: Session,
+    job: JobRef,
+    start: Annotated[bool, typer.Option("--resume", help="Also resume it.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Bring a job back from the archive, with its history. It stays disabled unless --resume."""
+    found = find_archived_job(session.client, job)
+    if dry_run:
+        tried = session.client.jobs.dry_run.restore(found.id)
+        session.show(tried, lambda: job_dry_run_page(f"Would restore {found.name}", tried, session.now))
+        return
+    restored = session.client.jobs.restore(found.id)
+    if start:
+        restored = session.client.jobs.resume(found.id)
+    session.show(restored, lambda: result_line(restored, "Restored", session.now))
+    if not start:
+        session.note(f'It is disabled. Resume it with: foliot jobs resume "{found.name}"')
 
 
 @api_command

@@ -251,7 +251,7 @@ def _given(reason: str | None) -> str:
 def _wake_up(status: JobStatus) -> str:
     if status in (JobStatus.COMPLETED, JobStatus.EXPIRED):
         return "Give it new times: edit its schedule, end_at or max_runs."
-    return "Nothing brings it back." if status is JobStatus.ARCHIVED else "Resume it."
+    return "Restore it, then resume it." if status is JobStatus.ARCHIVED else "Resume it."
 
 
 def _unrecorded(question: Question, planned: PlannedTime) -> Explanation:

@@ -175,10 +175,9 @@ def recovered(on: Occasion) -> NoticeContent:
     at = incident.closed_at or on.now
     counted = _counted(incident)
     down = f"down {span(at - incident.opened_at)}"
-    lines = [
-        f"Succeeded {local_time(at, on.zone)}"
-        + (f" after {counted.lower()}, {down}." if counted else f", {down}.")
-    ]
+    verb = "Succeeded" if incident.job_id is not None else "Workers serve it again since"
+    after = f" after {counted.lower()}, {down}." if counted else f", {down}."
+    lines = [f"{verb} {local_time(at, on.zone)}{after}"]
     if incident.missed:
         lines.append(
             f"{plural(incident.missed, 'planned time')} did not run in between; a backfill can run them."
@@ -385,8 +384,15 @@ def _failed_lines(on: Occasion) -> list[str]:
 
 
 def _missed_lines(on: Occasion) -> list[str]:
-    lines = [_reason(on) or "A planned time passed and no run was recorded."]
-    return [*lines, *_next_lines(on)]
+    planned = on.notice.facts.get("planned_for") if on.notice else None
+    if planned is None:
+        return [_reason(on) or "A planned time passed and no run was recorded.", *_next_lines(on)]
+    at = datetime.fromisoformat(str(planned))
+    late = span(on.now - at)
+    return [
+        f"The run planned for {local_time(at, on.zone)} was not started within {late}.",
+        "No scheduler fires due jobs. Start one: what was missed then runs or is skipped, as the job's misfire rule says.",
+    ]
 
 
 def _next_lines(on: Occasion) -> list[str]:

@@ -20,6 +20,7 @@ from foliot.domain.notifications.incidents import (
     Incident,
     add_trouble,
     after_reminder,
+    announced,
     close_incident,
     open_incident,
 )
@@ -157,6 +158,7 @@ class Dispatcher:
             if max(incident.failures, 1) < each.after_n or self._cools(incident, each):
                 continue
             self._join(incident, each)
+            incident = self._store(announced(incident, self._quiet_until(each) or self._state.now))
             self._tell(NoticeKind.OPENED, notice, incident, each)
 
     def _recovery(self, notice: Notice) -> None:
@@ -216,7 +218,7 @@ class Dispatcher:
         by_channel = {each.channel_id: each for each in self._state.rules.destinations({incident.event}, job)}
         for thread in self._threads.get(incident.id, ()):
             terms = by_channel.get(thread.channel_id)
-            if terms is not None:
+            if terms is not None and self._quiet_until(terms) is None:  # the message that waits is enough
                 self._tell(NoticeKind.REMINDER, None, incident, replace(terms, recipients=thread.recipients))
 
     def _store(self, incident: Incident, *, is_open: bool = True) -> Incident:
@@ -237,6 +239,9 @@ class Dispatcher:
             return False
         last = self._state.last_messages.get((incident.subject, terms.channel_id))
         return last is not None and last + terms.cooldown > self._state.now
+
+    def _quiet_until(self, terms: Destination) -> datetime | None:
+        return terms.quiet_hours.end_after(self._state.now) if terms.quiet_hours else None
 
     def _join(self, incident: Incident, terms: Destination) -> None:
         thread = IncidentThread(terms.channel_id, terms.recipients)
@@ -286,7 +291,7 @@ class Dispatcher:
             self._store(replace(current, messages=position), is_open=current.closed_at is None)
         terms = first.destination
         content = replace(_content_of(tellings), attachments=terms.attachments)
-        quiet_until = terms.quiet_hours.end_after(self._state.now) if terms.quiet_hours else None
+        quiet_until = self._quiet_until(terms)
         self._plan.messages.append(
             PlannedMessage(
                 channel_id,

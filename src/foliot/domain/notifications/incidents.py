@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from foliot.domain.ids import IncidentId, JobId, RunId
 from foliot.domain.notifications.notice import Notice, NoticeEvent, fingerprint
@@ -17,6 +18,14 @@ REMINDERS = (
     timedelta(hours=6),
     timedelta(days=1),
 )  # after the message before; the last repeats
+
+
+class IncidentState(StrEnum):
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"
+    SNOOZED = "snoozed"
+    MUTED = "muted"
+    CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,15 @@ class Incident:
     @property
     def is_muted(self) -> bool:
         return self.muted_at is not None
+
+    def state(self, now: datetime) -> IncidentState:
+        if self.closed_at is not None:
+            return IncidentState.CLOSED
+        if self.is_muted:
+            return IncidentState.MUTED
+        if self.is_silent(now):
+            return IncidentState.SNOOZED
+        return IncidentState.OPEN if self.acknowledged_at is None else IncidentState.ACKNOWLEDGED
 
     def is_silent(self, now: datetime) -> bool:
         """Return whether no message may leave now, whatever happens."""
@@ -86,6 +104,11 @@ def add_trouble(incident: Incident, notice: Notice) -> Incident:
 
 def close_incident(incident: Incident, at: datetime, by: str) -> Incident:
     return replace(incident, closed_at=at, closed_by=by, remind_at=None)
+
+
+def announced(incident: Incident, at: datetime) -> Incident:
+    """Count the first reminder from a message that leaves at `at`, unless people have ended the reminders."""
+    return incident if incident.remind_at is None else replace(incident, remind_at=at + REMINDERS[0])
 
 
 def after_reminder(incident: Incident, now: datetime) -> Incident:

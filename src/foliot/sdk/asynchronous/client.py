@@ -5,12 +5,12 @@ Groups and shapes are imported when they are used: a command needs a few of them
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from foliot.sdk.asynchronous.http import AsyncTransport, events_of
 from foliot.sdk.connection import Connection, resolve_connection
@@ -27,11 +27,18 @@ if TYPE_CHECKING:
     from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
     from foliot.sdk.asynchronous.jobs import AsyncJobsApi
     from foliot.sdk.asynchronous.limits import AsyncLimitsApi
+    from foliot.sdk.asynchronous.notifications import (
+        AsyncChannelsApi,
+        AsyncDeliveriesApi,
+        AsyncIncidentsApi,
+        AsyncNotificationRulesApi,
+    )
     from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
     from foliot.sdk.asynchronous.runs import AsyncRunsApi
     from foliot.sdk.asynchronous.secrets import AsyncSecretsApi
     from foliot.sdk.asynchronous.worker import AsyncWorkerApi
     from foliot.wire.audit import AuditOut, EventOut
+    from foliot.wire.batch import BatchOut, BatchWrite
     from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.reports import AgendaOut, StatsOut
@@ -134,6 +141,30 @@ class AsyncClient:
         return AsyncSecretsApi(self._http)
 
     @cached_property
+    def channels(self) -> AsyncChannelsApi:
+        from foliot.sdk.asynchronous.notifications import AsyncChannelsApi  # noqa: PLC0415
+
+        return AsyncChannelsApi(self._http)
+
+    @cached_property
+    def notification_rules(self) -> AsyncNotificationRulesApi:
+        from foliot.sdk.asynchronous.notifications import AsyncNotificationRulesApi  # noqa: PLC0415
+
+        return AsyncNotificationRulesApi(self._http)
+
+    @cached_property
+    def incidents(self) -> AsyncIncidentsApi:
+        from foliot.sdk.asynchronous.notifications import AsyncIncidentsApi  # noqa: PLC0415
+
+        return AsyncIncidentsApi(self._http)
+
+    @cached_property
+    def deliveries(self) -> AsyncDeliveriesApi:
+        from foliot.sdk.asynchronous.notifications import AsyncDeliveriesApi  # noqa: PLC0415
+
+        return AsyncDeliveriesApi(self._http)
+
+    @cached_property
     def hosts(self) -> AsyncHostsApi:
         from foliot.sdk.asynchronous.hosts import AsyncHostsApi  # noqa: PLC0415
 
@@ -221,6 +252,15 @@ class AsyncClient:
         async for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
                 yield parse_json(EventOut, event.data, self.url)
+
+    async def batch(
+        self, writes: Sequence[BatchWrite | Mapping[str, Any]], *, dry_run: bool = False
+    ) -> BatchOut:
+        """Write jobs, calendars, limits and rooms in one transaction: if one write is refused, none is kept."""
+        from foliot.wire.batch import BatchOut  # noqa: PLC0415
+
+        request = post("/batch", body={"writes": list(writes)}, query={"dry_run": dry_run})
+        return await self._http.read(BatchOut, request)
 
     async def workers(self) -> WorkersOut:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""

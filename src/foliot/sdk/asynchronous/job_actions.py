@@ -62,6 +62,10 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         request = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=without_none(reason=reason))
         return await self._write(self._changed, request)
 
+    async def restore(self, job_id: Ref) -> Changed:
+        """Bring a job back from the archive, with its history. It is disabled until `resume`."""
+        return await self._write(self._changed, post("/jobs/{job_id}/restore", {"job_id": job_id}))
+
     async def skip_next(
         self,
         job_id: Ref,

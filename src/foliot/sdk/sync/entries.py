@@ -85,7 +85,9 @@ def app_entries(app: Foliot) -> tuple[JobEntry, ...]:
     return tuple(entries)
 
 
-def job_definition(job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID, str]) -> dict[str, Any]:
+def job_definition(
+    job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID | str, str] | Mapping[UUID, str]
+) -> dict[str, Any]:
     """Return all fields that are not inherited as JSON, with names in place of ids and without the tags of files."""
     plain = job.model_dump(mode="json", include=set(JobFields.model_fields))
     plain["tags"] = [tag for tag in plain["tags"] if not tag.startswith(FILE_TAG)]

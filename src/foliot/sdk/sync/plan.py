@@ -15,6 +15,7 @@ from foliot.sdk.errors import Invalid
 from foliot.sdk.sync.entries import FILE_TAG, JobEntry, job_definition
 from foliot.wire.jobs import JobOut
 
+CalendarNames = Mapping[UUID, str] | Mapping[UUID | str, str]  # by id, or by the ref of a batch
 ResolveSchedule = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 SERVER_FILLED = ("anchor", "timezone")  # fields that the server fills in if a schedule omits them
 
@@ -51,7 +52,7 @@ def plan_sync(
     entries: Sequence[JobEntry],
     jobs: Sequence[JobOut],
     names: Mapping[UUID, str],
-    calendars: Mapping[UUID, str],
+    calendars: CalendarNames,
     *,
     resolve: ResolveSchedule,
     is_mine: Callable[[JobOut], bool],
@@ -102,7 +103,7 @@ def _compare(
     entry: JobEntry,
     job: JobOut,
     names: Mapping[UUID, str],
-    calendars: Mapping[UUID, str],
+    calendars: CalendarNames,
     resolve: ResolveSchedule,
 ) -> JobUpdate:
     is_now = job.schedule.model_dump(mode="json", exclude={"words"})
@@ -147,7 +148,7 @@ def _check_names(
         if len(by_name.get(entry.name, ())) > 1:
             problems.append(f'"{entry.name}" is the name of several jobs on the server: rename all but one.')
         problems += [
-            f'"{entry.name}" /depends_on: no unique job "{each}".'
+            f'"{entry.name}" /depends_on: job not found, or not unique: "{each}".'
             for each in entry.upstreams
             if each not in known and each not in ids and len(by_name.get(each, ())) != 1
         ]
@@ -181,21 +182,25 @@ def _upstreams_first(entries: Iterable[JobEntry]) -> list[JobEntry]:
 class JobWriter:
     """Builds request bodies, with names turned back into ids. `remember` adds jobs created on the way."""
 
-    def __init__(self, names: Mapping[UUID, str], calendars: Mapping[UUID, str]) -> None:
-        self._ids = {name: job_id for job_id, name in names.items()}
-        self._calendars = {name: calendar_id for calendar_id, name in calendars.items()}
+    def __init__(self, names: Mapping[UUID, str], calendars: CalendarNames) -> None:
+        self._ids: dict[str, UUID | str] = {name: job_id for job_id, name in names.items()}
+        self._calendars: dict[str, UUID | str] = {
+            name: calendar_id for calendar_id, name in calendars.items()
+        }
 
-    def remember(self, entry: JobEntry, job_id: UUID) -> None:
+    def remember(self, entry: JobEntry, job_id: UUID | str) -> None:
         self._ids[entry.name] = job_id
 
     def create_body(self, entry: JobEntry, marks: Iterable[str] = ()) -> dict[str, Any]:
         job = self._body(entry, entry.schedule)
         return {**job, "tags": [*job["tags"], *marks], "enabled": entry.enabled is not False}
 
-    def replace_body(self, update: JobUpdate) -> dict[str, Any]:
+    def replace_body(self, update: JobUpdate, marks: Iterable[str] | None = None) -> dict[str, Any]:
+        """`marks` are the tags of files; by default the job keeps those that it has."""
         kept = update.job.schedule.model_dump(mode="json")
         job = self._body(update.entry, kept if update.keeps_schedule else update.entry.schedule)
-        marks = [tag for tag in update.job.tags if tag.startswith(FILE_TAG)]
+        if marks is None:
+            marks = [tag for tag in update.job.tags if tag.startswith(FILE_TAG)]
         enabled = {} if update.entry.enabled is None else {"enabled": update.entry.enabled}
         return {**job, "tags": [*job["tags"], *marks], **enabled}
 

@@ -6,12 +6,12 @@ Groups and shapes are imported when they are used: a command needs a few of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from foliot.sdk.connection import Connection, resolve_connection
 from foliot.sdk.keywords import ScheduleLike, schedule_body
@@ -28,11 +28,18 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
     from foliot.sdk.synchronous.jobs import JobsApi
     from foliot.sdk.synchronous.limits import LimitsApi
+    from foliot.sdk.synchronous.notifications import (
+        ChannelsApi,
+        DeliveriesApi,
+        IncidentsApi,
+        NotificationRulesApi,
+    )
     from foliot.sdk.synchronous.rooms import RoomsApi
     from foliot.sdk.synchronous.runs import RunsApi
     from foliot.sdk.synchronous.secrets import SecretsApi
     from foliot.sdk.synchronous.worker import WorkerApi
     from foliot.wire.audit import AuditOut, EventOut
+    from foliot.wire.batch import BatchOut, BatchWrite
     from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.reports import AgendaOut, StatsOut
@@ -135,6 +142,30 @@ class Client:
         return SecretsApi(self._http)
 
     @cached_property
+    def channels(self) -> ChannelsApi:
+        from foliot.sdk.synchronous.notifications import ChannelsApi  # noqa: PLC0415
+
+        return ChannelsApi(self._http)
+
+    @cached_property
+    def notification_rules(self) -> NotificationRulesApi:
+        from foliot.sdk.synchronous.notifications import NotificationRulesApi  # noqa: PLC0415
+
+        return NotificationRulesApi(self._http)
+
+    @cached_property
+    def incidents(self) -> IncidentsApi:
+        from foliot.sdk.synchronous.notifications import IncidentsApi  # noqa: PLC0415
+
+        return IncidentsApi(self._http)
+
+    @cached_property
+    def deliveries(self) -> DeliveriesApi:
+        from foliot.sdk.synchronous.notifications import DeliveriesApi  # noqa: PLC0415
+
+        return DeliveriesApi(self._http)
+
+    @cached_property
     def hosts(self) -> HostsApi:
         from foliot.sdk.synchronous.hosts import HostsApi  # noqa: PLC0415
 
@@ -222,6 +253,13 @@ class Client:
         for event in events_of(self._http, ApiRequest("GET", "/events", query=query), last_event_id):
             if event.event != "reset":
                 yield parse_json(EventOut, event.data, self.url)
+
+    def batch(self, writes: Sequence[BatchWrite | Mapping[str, Any]], *, dry_run: bool = False) -> BatchOut:
+        """Write jobs, calendars, limits and rooms in one transaction: if one write is refused, none is kept."""
+        from foliot.wire.batch import BatchOut  # noqa: PLC0415
+
+        request = post("/batch", body={"writes": list(writes)}, query={"dry_run": dry_run})
+        return self._http.read(BatchOut, request)
 
     def workers(self) -> WorkersOut:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""

@@ -63,6 +63,10 @@ class JobActions(Writes[Changed, Gone], Generic[Changed, Gone, Ran]):
         request = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=without_none(reason=reason))
         return self._write(self._changed, request)
 
+    def restore(self, job_id: Ref) -> Changed:
+        """Bring a job back from the archive, with its history. It is disabled until `resume`."""
+        return self._write(self._changed, post("/jobs/{job_id}/restore", {"job_id": job_id}))
+
     def skip_next(
         self,
         job_id: Ref,

@@ -1,6 +1,6 @@
 """Defaults for retry, timeout and retention: read and change them, and give the new values to the jobs that inherit them.
 
-Why: docs/decisions/608-defaults-are-resolved-when-they-change.md
+Why: docs/decisions/609-defaults-are-resolved-when-they-change.md
 """
 
 from __future__ import annotations

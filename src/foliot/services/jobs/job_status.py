@@ -8,6 +8,7 @@ from datetime import datetime
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
+from foliot.services.identity.quota_steps import check_job_quota
 from foliot.services.jobs.job_status_steps import (
     PURGED_AT_ONCE,
     StatusMove,
@@ -15,6 +16,7 @@ from foliot.services.jobs.job_status_steps import (
     disable_in,
     pause_in,
     purge_in,
+    restore_in,
     resume_in,
     resume_locked,
 )
@@ -23,7 +25,17 @@ from foliot.services.settlement.settle_steps import ENGINE_ACTOR
 from foliot.storage.jobs import jobs
 from foliot.storage.tx import Database, Role
 
-__all__ = ["StatusMove", "archive", "disable", "finish_purges", "pause", "purge", "resume", "resume_due"]
+__all__ = [
+    "StatusMove",
+    "archive",
+    "disable",
+    "finish_purges",
+    "pause",
+    "purge",
+    "restore",
+    "resume",
+    "resume_due",
+]
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +89,14 @@ async def archive(
     """Archive the job with its history. Runs under way continue; others are cancelled."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await archive_in(tx, job_id, scope, detach=detach)
+
+
+async def restore(database: Database, scope: Scope, job_id: JobId) -> StatusMove:
+    """Bring a job back from the archive, with its history. It is disabled until it is resumed."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        move = await restore_in(tx, job_id, scope)
+        await check_job_quota(database, tx, scope.actor.quotas)
+        return move
 
 
 async def purge(

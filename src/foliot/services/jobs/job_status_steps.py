@@ -164,6 +164,17 @@ async def archive_in(
     return StatusMove(status)
 
 
+async def restore_in(tx: Tx, job_id: JobId, scope: Scope) -> StatusMove:
+    locked = await lock_job(tx, job_id, scope)
+    status = advance(locked.row.status, JobEvent.RESTORE)
+    await jobs.change_status(
+        tx, [StatusChange(job_id, status, "restored from the archive")], scope.actor.name
+    )
+    before = {"status": locked.row.status.value}
+    await append_audit(tx, "job.restored", ("job", job_id), scope.actor, before=before)
+    return StatusMove(status)
+
+
 async def purge_in(
     tx: Tx,
     job_id: JobId,

@@ -80,9 +80,7 @@ async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> Non
 
 def require_not_archived(row: TimerRow, what: str) -> None:
     if row.status is JobStatus.ARCHIVED:
-        raise Conflict(
-            f"This job is archived; it cannot {what}.", hint="Create a new job from its definition."
-        )
+        raise Conflict(f"This job is archived; it cannot {what}.", hint="Restore it first.")
 
 
 def require_type_on(locked: LockedJob) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replaced
 from uuid import UUID
 
 from foliot.domain.access import Scope
@@ -60,6 +61,15 @@ async def delete(database: Database, scope: Scope, channel_id: ChannelId) -> Non
         await _note(tx, "channel.deleted", channel_id, scope, found.definition)
 
 
+async def set_enabled(database: Database, scope: Scope, channel_id: ChannelId, *, enabled: bool) -> None:
+    """Switch a channel off, or start it again whatever stopped it."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await _lock(tx, scope, channel_id)
+        definition = replaced(found.definition, enabled=enabled)
+        await channels.update(tx, channel_id, definition)
+        await _note(tx, "channel.edited", channel_id, scope, definition)
+
+
 async def get(database: Database, workspace_id: WorkspaceId, channel_id: ChannelId) -> Channel:
     async with database.tx(Role.APP, workspace_id) as tx:
         return await _get(tx, channel_id)
@@ -75,13 +85,11 @@ async def page(
     return cut_page(found, limit, lambda last: [last.definition.name, last.id])
 
 
-async def send_test(
-    database: Database, scope: Scope, channel_id: ChannelId, policy: NotifierPolicy
-) -> DeliveryId:
+async def send_test(database: Database, scope: Scope, channel_id: ChannelId) -> DeliveryId:
     """Queue a test message. Its delivery tells what the peer answered."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _lock(tx, scope, channel_id)
-        content = trial(await load_site(tx, policy), found.definition.name, tx.now)
+        content = trial(await load_site(tx, NotifierPolicy()), found.definition.name, tx.now)
         [delivery_id] = await deliveries.insert(tx, [PlannedMessage(channel_id, content)])
         await _note(tx, "channel.tested", channel_id, scope, found.definition)
     return delivery_id

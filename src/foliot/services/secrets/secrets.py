@@ -16,6 +16,7 @@ from foliot.services.secrets.vault import Vault, purpose
 from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SecretRow
 from foliot.storage.identity import workspaces
+from foliot.storage.notifications import channels
 from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role, Tx
 
@@ -95,6 +96,7 @@ async def delete(
         # Under this lock no job can start to name it.
         named_by = [name for _, name in await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.list_rooms_by_secret(tx, found.name, NAMED + 1)
+        named_by += await channels.list_by_secret(tx, found.name, NAMED + 1)
         if named_by and not force:
             raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)

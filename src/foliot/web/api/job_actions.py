@@ -13,7 +13,7 @@ from foliot.services.jobs import job_search, job_status
 from foliot.services.runs import backfill, run_control
 from foliot.web.api.params import Announcer, Db, JobIdIn
 from foliot.web.api.writes import Writing, dry_run_response
-from foliot.web.auth import Operator
+from foliot.web.auth import Editor, Operator
 from foliot.web.mapping.jobs import skip_next_out
 from foliot.web.preconditions import ExpectedRevision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
@@ -104,6 +104,19 @@ async def resume_job(
         return job_id
 
     return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
+
+
+@routes.post("/jobs/{job_id}/restore", responses=REFUSALS)
+async def restore_job(
+    job_id: JobIdIn, caller: Editor, seen: ExpectedRevision, write: Writing
+) -> JobOut | DryRunOut:
+    """Bring the job back from the archive, with its history. It is disabled until `resume`."""
+
+    async def verb(db: Database) -> JobId:
+        await job_status.restore(db, caller.scope.expecting(seen), job_id)
+        return job_id
+
+    return await write.job(job_id, verb)
 
 
 @routes.post("/jobs/{job_id}/skip-next", responses=REFUSALS)

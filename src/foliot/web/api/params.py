@@ -68,6 +68,7 @@ Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor 
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Items per page.")]
 TimeCount = Annotated[int, Query(ge=1, le=100, description="Number of times.")]
 DEFAULT_LIMIT = PAGE
+MANY = 50  # values of a repeated parameter
 
 Item = TypeVar("Item", bound=Shape)
 _ANY = "Any of these."
@@ -82,14 +83,18 @@ def read_job_filter(q: str | None, caller: Caller) -> Found:
 async def _job_query(
     caller: Viewer,
     q: Annotated[str | None, Query(max_length=LONGEST, description=_JOB_FILTER)] = None,
-    status: Annotated[list[JobStatus], Query(description=f"{_ANY} Archived ones only when named.")] = [],  # noqa: B006
-    tag: Annotated[list[str], Query(description=_ANY)] = [],  # noqa: B006  # FastAPI copies them
-    type: Annotated[list[str], Query(description=_ANY)] = [],  # noqa: A002, B006  # the name on the wire
-    queue: Annotated[list[str], Query(description=_ANY)] = [],  # noqa: B006
-    owner: Annotated[list[str], Query(description="An id, a name, or `me`.")] = [],  # noqa: B006
-    name: Annotated[list[str], Query(description="Something in its name.")] = [],  # noqa: B006
-    since: Annotated[list[str], Query(description="Created since: `24h`, `2026-11-01`.")] = [],  # noqa: B006
-    until: Annotated[list[str], Query(description="Created until, that day included.")] = [],  # noqa: B006
+    status: Annotated[
+        list[JobStatus], Query(max_length=MANY, description=f"{_ANY} Archived ones only when named.")
+    ] = [],  # noqa: B006
+    tag: Annotated[list[str], Query(max_length=MANY, description=_ANY)] = [],  # noqa: B006  # FastAPI copies them
+    type: Annotated[list[str], Query(max_length=MANY, description=_ANY)] = [],  # noqa: A002, B006  # the name on the wire
+    queue: Annotated[list[str], Query(max_length=MANY, description=_ANY)] = [],  # noqa: B006
+    owner: Annotated[list[str], Query(max_length=MANY, description="An id, a name, or `me`.")] = [],  # noqa: B006
+    name: Annotated[list[str], Query(max_length=MANY, description="Something in its name.")] = [],  # noqa: B006
+    since: Annotated[
+        list[str], Query(max_length=MANY, description="Created since: `24h`, `2026-11-01`.")
+    ] = [],  # noqa: B006
+    until: Annotated[list[str], Query(max_length=MANY, description="Created until, that day included.")] = [],  # noqa: B006
 ) -> Found:
     given = {
         "status": [each.value for each in status],
@@ -138,17 +143,25 @@ _RUN_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: 
 async def _run_query(
     caller: Viewer,
     q: Annotated[str | None, Query(max_length=LONGEST, description=_RUN_FILTER)] = None,
-    status: Annotated[list[RunStatus], Query(description=_ANY)] = [],  # noqa: B006  # FastAPI copies them
-    trigger: Annotated[list[Trigger], Query(description=_ANY)] = [],  # noqa: B006
-    skip_reason: Annotated[list[SkipReason], Query(description=_ANY)] = [],  # noqa: B006
-    job: Annotated[list[str], Query(description="Ids of jobs; those of one job come by planned time.")] = [],  # noqa: B006
-    worker: Annotated[list[str], Query(description="An id, or the name of a worker that is alive.")] = [],  # noqa: B006
-    queue: Annotated[list[str], Query(description="That its job has now. Any of these.")] = [],  # noqa: B006
-    type: Annotated[list[str], Query(description="That its job has now. Any of these.")] = [],  # noqa: A002, B006
-    tag: Annotated[list[str], Query(description="That its job has now. Any of these.")] = [],  # noqa: B006
-    since: Annotated[list[str], Query(description=f"Planned since: {_WHEN}")] = [],  # noqa: B006
+    status: Annotated[list[RunStatus], Query(max_length=MANY, description=_ANY)] = [],  # noqa: B006  # FastAPI copies them
+    trigger: Annotated[list[Trigger], Query(max_length=MANY, description=_ANY)] = [],  # noqa: B006
+    skip_reason: Annotated[list[SkipReason], Query(max_length=MANY, description=_ANY)] = [],  # noqa: B006
+    job: Annotated[
+        list[str], Query(max_length=MANY, description="Ids of jobs; those of one job come by planned time.")
+    ] = [],  # noqa: B006
+    worker: Annotated[
+        list[str], Query(max_length=MANY, description="An id, or the name of a worker that is alive.")
+    ] = [],  # noqa: B006
+    queue: Annotated[
+        list[str], Query(max_length=MANY, description="That its job has now. Any of these.")
+    ] = [],  # noqa: B006
+    type: Annotated[  # noqa: A002  # the name on the wire
+        list[str], Query(max_length=MANY, description="That its job has now. Any of these.")
+    ] = [],  # noqa: B006
+    tag: Annotated[list[str], Query(max_length=MANY, description="That its job has now. Any of these.")] = [],  # noqa: B006
+    since: Annotated[list[str], Query(max_length=MANY, description=f"Planned since: {_WHEN}")] = [],  # noqa: B006
     until: Annotated[
-        list[str], Query(description=f"Planned until, that instant or day included: {_WHEN}")
+        list[str], Query(max_length=MANY, description=f"Planned until, that instant or day included: {_WHEN}")
     ] = [],  # noqa: B006
 ) -> RunFilter:
     given = {

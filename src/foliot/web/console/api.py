@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foliot.web.admission import TICKET
+from foliot.web.internal_calls import ApiAnswer, InternalCall
 
 PREFIX = "/api/v1"
 MOST_DIGITS = 9
 Params = Mapping[str, str | int | list[str] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class ApiAnswer:
-    status: int
-    headers: dict[str, str]
-    data: Any
-
-    @property
-    def is_success(self) -> bool:
-        return self.status < 400
 
 
 class ApiRefusal(Exception):
@@ -111,7 +100,7 @@ class Api:
         if body is not None:
             sent |= {"content-type": "application/json", "content-length": str(len(raw))}
         scope = self._scope(method, PREFIX + path, params or {}, sent)
-        collected = _Collected(raw)
+        collected = InternalCall(raw)
         await self._app(scope, collected.receive, collected.send)
         return collected.answer()
 
@@ -144,31 +133,6 @@ class Api:
             "foliot.internal": True,  # the page that asks has its own line in the log
             TICKET: outer.get(TICKET),
         }
-
-
-class _Collected:
-    """One request body in, one whole response out."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._status = 500
-        self._headers: dict[str, str] = {}
-        self._parts: list[bytes] = []
-
-    async def receive(self) -> Message:
-        return {"type": "http.request", "body": self._body, "more_body": False}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            self._headers = {name.decode(): value.decode("latin-1") for name, value in message["headers"]}
-        else:
-            self._parts.append(message.get("body", b""))
-
-    def answer(self) -> ApiAnswer:
-        raw = b"".join(self._parts)
-        is_json = "json" in self._headers.get("content-type", "")
-        return ApiAnswer(self._status, self._headers, json.loads(raw) if is_json and raw else raw)
 
 
 def _label(pointer: str) -> str:

@@ -1,0 +1,334 @@
+"""`foliot channels`: ways to reach people, and `foliot notify`: rules, deliveries and test messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foliot.cli.input_files import read_text
+from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.output import Exit
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
+from foliot.cli.times import relative
+from foliot.clock import monotonic, pause
+from foliot.domain.errors import Invalid
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foliot.sdk import Client
+    from foliot.wire.notifications import ChannelOut, NoticeDeliveryOut, NotificationRuleOut
+
+WAIT = 25.0  # seconds for the answer of a peer to a test message
+app = typer.Typer(help="Channels: ways to reach people about jobs.", no_args_is_help=True)
+notify = typer.Typer(help="Notification rules, test messages and what was sent.", no_args_is_help=True)
+rules = typer.Typer(help="Rules: which events of which jobs go to which channels.", no_args_is_help=True)
+notify.add_typer(rules, name="rules")
+ChannelRef = Annotated[
+    str,
+    typer.Argument(metavar="CHANNEL", help="Channel name, id, or beginning of the id.", show_default=False),
+]
+RuleRef = Annotated[
+    str, typer.Argument(metavar="RULE", help="Rule name, id, or beginning of the id.", show_default=False)
+]
+File = Annotated[str, typer.Option("-f", "--file", help="YAML or JSON; - is standard input.", metavar="FILE")]
+
+
+@app.command("list")
+@api_command
+def list_channels(session: Session, paging: Paging = FIRST_50) -> None:
+    """List channels by name."""
+    found = paging.fetch(lambda limit, cursor: session.client.channels.list(limit=limit, cursor=cursor))
+    session.show_list(found, lambda: channel_table(found.items, session.now))
+
+
+@app.command()
+@api_command
+def show(session: Session, channel: ChannelRef) -> None:
+    """Show a channel: its settings, its health, and addresses that were refused."""
+    found = find_channel(session.client, channel)
+    session.show(found, lambda: channel_page(found, session.now))
+
+
+@app.command()
+@api_command
+def create(session: Session, file: File, dry_run: DryRun = False) -> None:
+    """Create a channel from a file with name and config; config has a kind, such as email or slack."""
+    verbs = session.client.channels.dry_run if dry_run else session.client.channels
+    made = verbs.create(_read_object(file, "a channel with name and config"))
+    session.show(made, lambda: channel_page(made, session.now, is_tried=dry_run))
+
+
+@app.command()
+@api_command
+def replace(session: Session, channel: ChannelRef, file: File, dry_run: DryRun = False) -> None:
+    """Replace a channel and start it again, whatever stopped it."""
+    found = find_channel(session.client, channel)
+    verbs = session.client.channels.dry_run if dry_run else session.client.channels
+    changed = verbs.replace(found.id, _read_object(file, "a channel with name and config"))
+    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
+
+
+@app.command()
+@api_command
+def enable(session: Session, channel: ChannelRef, dry_run: DryRun = False) -> None:
+    """Start a channel again, whatever stopped it."""
+    found = find_channel(session.client, channel)
+    verbs = session.client.channels.dry_run if dry_run else session.client.channels
+    changed = verbs.enable(found.id)
+    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
+
+
+@app.command()
+@api_command
+def disable(session: Session, channel: ChannelRef, dry_run: DryRun = False) -> None:
+    """Send nothing through a channel until it is enabled."""
+    found = find_channel(session.client, channel)
+    verbs = session.client.channels.dry_run if dry_run else session.client.channels
+    changed = verbs.disable(found.id)
+    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
+
+
+@app.command()
+@api_command
+def delete(session: Session, channel: ChannelRef, yes: Yes = False, dry_run: DryRun = False) -> None:
+    """Delete a channel. Refused while rules send to it."""
+    found = find_channel(session.client, channel)
+    if dry_run:
+        tried = session.client.channels.dry_run.delete(found.id)
+        session.show(tried, lambda: styled(f"Would delete {found.name}. Nothing was done."))
+        return
+    confirm(f'Delete the channel "{found.name}"?', yes=yes)
+    session.client.channels.delete(found.id)
+    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+
+
+@notify.command("test")
+@api_command
+def send_test_messages(
+    session: Session,
+    channel: Annotated[
+        list[str] | None, typer.Argument(metavar="[CHANNEL]...", help="Default: every enabled channel.")
+    ] = None,
+) -> None:
+    """Send one message through each channel and report what each peer answered."""
+    client = session.client
+    chosen = (
+        [find_channel(client, each) for each in channel]
+        if channel
+        else [each for each in client.channels.each() if each.enabled]
+    )
+    sent = [client.channels.test(each.id) for each in chosen]
+    until = monotonic() + WAIT
+    answered = [_await_answer(client, each, until) for each in sent]
+    session.show_list(answered, lambda: _test_table(answered))
+    if any(each.state != "delivered" for each in answered):
+        raise typer.Exit(Exit.FAILURE)
+
+
+@notify.command()
+@api_command
+def deliveries(
+    session: Session,
+    channel: Annotated[
+        str | None, typer.Option(help="Only those through this channel.", metavar="CHANNEL")
+    ] = None,
+    state: Annotated[str | None, typer.Option(help="waiting, delivered or dead.", metavar="STATE")] = None,
+    paging: Paging = FIRST_50,
+) -> None:
+    """List messages to channels, newest first."""
+    channel_id = None if channel is None else find_channel(session.client, channel).id
+    found = paging.fetch(
+        lambda limit, cursor: session.client.deliveries.list(
+            state=state, channel_id=channel_id, limit=limit, cursor=cursor
+        )
+    )
+    session.show_list(found, lambda: delivery_table(found.items, session.now))
+
+
+@notify.command()
+@api_command
+def replay(
+    session: Session,
+    delivery: Annotated[str, typer.Argument(metavar="DELIVERY", help="Delivery id.", show_default=False)],
+    dry_run: DryRun = False,
+) -> None:
+    """Send an ended delivery again, under the same id."""
+    verbs = session.client.deliveries.dry_run if dry_run else session.client.deliveries
+    found = verbs.replay(delivery)
+    session.show(found, lambda: delivery_table([found], session.now))
+
+
+@rules.command("list")
+@api_command
+def list_rules(session: Session, paging: Paging = FIRST_50) -> None:
+    """List rules by name."""
+    found = paging.fetch(
+        lambda limit, cursor: session.client.notification_rules.list(limit=limit, cursor=cursor)
+    )
+    session.show_list(found, lambda: rule_table(found.items))
+
+
+@rules.command("create")
+@api_command
+def create_rule(session: Session, file: File, dry_run: DryRun = False) -> None:
+    """Create a rule from a file with name, events, channels and scope; channels by name or id."""
+    verbs = session.client.notification_rules.dry_run if dry_run else session.client.notification_rules
+    made = verbs.create(_read_rule(session.client, file))
+    session.show(made, lambda: rule_table([made]))
+
+
+@rules.command("replace")
+@api_command
+def replace_rule(session: Session, rule: RuleRef, file: File, dry_run: DryRun = False) -> None:
+    """Replace a rule."""
+    found = find_rule(session.client, rule)
+    verbs = session.client.notification_rules.dry_run if dry_run else session.client.notification_rules
+    changed = verbs.replace(found.id, _read_rule(session.client, file))
+    session.show(changed, lambda: rule_table([changed]))
+
+
+@rules.command("delete")
+@api_command
+def delete_rule(session: Session, rule: RuleRef, yes: Yes = False, dry_run: DryRun = False) -> None:
+    """Delete a rule."""
+    found = find_rule(session.client, rule)
+    if dry_run:
+        tried = session.client.notification_rules.dry_run.delete(found.id)
+        session.show(tried, lambda: styled(f"Would delete {found.name}. Nothing was done."))
+        return
+    confirm(f'Delete the rule "{found.name}"?', yes=yes)
+    session.client.notification_rules.delete(found.id)
+    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+
+
+def channel_table(channels: Sequence[ChannelOut], now: datetime) -> Table[ChannelOut]:
+    columns: list[Column[ChannelOut]] = [
+        Column("NAME", lambda each: each.name, wrap=True),
+        Column("KIND", lambda each: each.config.kind),
+        Column("STATE", _state),
+        Column("LAST SENT", lambda each: relative(each.delivered_at - now) if each.delivered_at else "never"),
+        Column("PROBLEM", lambda each: each.disabled_reason or each.last_error or "", wrap=True),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=1),
+    ]
+    return Table(columns, channels, empty="No channels: nobody is told of failures.")
+
+
+def channel_page(channel: ChannelOut, now: datetime, *, is_tried: bool = False) -> Block:
+    config = channel.config.model_dump(mode="json", exclude_none=True)
+    shown = [(name, _text(value)) for name, value in config.items() if name != "kind"]
+    return stack(
+        styled(channel.name, BOLD),
+        facts(
+            (
+                ("id", str(channel.id)),
+                ("kind", channel.config.kind),
+                *shown,
+                ("state", _state(channel)),
+                ("last sent", relative(channel.delivered_at - now) if channel.delivered_at else "never"),
+                *(
+                    (("problem", channel.disabled_reason or channel.last_error or ""),)
+                    if channel.last_error
+                    else ()
+                ),
+                *(("refused", f"{each.address}: {each.reason}") for each in channel.refused),
+            )
+        ),
+        styled("Nothing was done.") if is_tried else None,
+    )
+
+
+def delivery_table(deliveries: Sequence[NoticeDeliveryOut], now: datetime) -> Table[NoticeDeliveryOut]:
+    columns: list[Column[NoticeDeliveryOut]] = [
+        Column("STATE", lambda each: styled(each.state, RED) if each.state == "dead" else each.state),
+        Column("CHANNEL", lambda each: each.channel_name),
+        Column("TITLE", lambda each: each.title, wrap=True),
+        Column("WHEN", lambda each: relative(each.created_at - now)),
+        Column("ANSWER", lambda each: each.last_error or each.last_answer or "", wrap=True, drop=2),
+        Column("ID", lambda each: str(each.id), DIM, drop=1),
+    ]
+    return Table(columns, deliveries, empty="Nothing was sent.")
+
+
+def rule_table(found: Sequence[NotificationRuleOut]) -> Table[NotificationRuleOut]:
+    columns: list[Column[NotificationRuleOut]] = [
+        Column("NAME", lambda each: each.name if each.enabled else f"{each.name} (off)", wrap=True),
+        Column("EVENTS", lambda each: ", ".join(each.events), wrap=True),
+        Column("JOBS", _scope_text, wrap=True),
+        Column("CHANNELS", lambda each: str(len(each.channels)) if each.channels else "none: mutes"),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=1),
+    ]
+    return Table(columns, found, empty="No rules: failures go to the email channels of the workspace.")
+
+
+def find_channel(client: Client, ref: str) -> ChannelOut:
+    found = match_by_name_or_id(client.channels.each(), ref, lambda each: [each.name])
+    return pick_one(found, ref, "channel", lambda each: each.name)
+
+
+def find_rule(client: Client, ref: str) -> NotificationRuleOut:
+    found = match_by_name_or_id(client.notification_rules.each(), ref, lambda each: [each.name])
+    return pick_one(found, ref, "notification rule", lambda each: each.name)
+
+
+def _await_answer(client: Client, sent: NoticeDeliveryOut, until: float) -> NoticeDeliveryOut:
+    """Read the delivery until its first attempt has ended."""
+    found = sent
+    while monotonic() < until:
+        found = client.deliveries.get(sent.id)
+        if found.ended_at is not None or (found.attempts and found.state != "sending"):
+            break
+        pause(0.2)
+    return found
+
+
+def _test_table(answered: Sequence[NoticeDeliveryOut]) -> Table[NoticeDeliveryOut]:
+    columns: list[Column[NoticeDeliveryOut]] = [
+        Column("CHANNEL", lambda each: each.channel_name),
+        Column("KIND", lambda each: each.channel_kind),
+        Column("RESULT", lambda each: "sent" if each.state == "delivered" else styled("failed", RED)),
+        Column("ANSWER", lambda each: each.last_answer or each.last_error or "no answer yet", wrap=True),
+    ]
+    return Table(columns, answered, empty="No enabled channels.")
+
+
+def _state(channel: ChannelOut) -> Any:
+    if not channel.enabled:
+        return "off"
+    if channel.disabled_at is not None:
+        return styled("disabled", RED)
+    return styled("failing", RED) if channel.failing_since is not None else "on"
+
+
+def _scope_text(rule: NotificationRuleOut) -> str:
+    scope = rule.scope
+    parts = [f"{len(scope.jobs)} jobs" if scope.jobs else "", *(f"tag {tag}" for tag in scope.tags)]
+    parts += [f"queue {queue}" for queue in scope.queues]
+    return ", ".join(filter(None, parts)) or "all"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _read_rule(client: Client, file: str) -> dict[str, object]:
+    """Read a rule and replace names of channels by their ids."""
+    found = _read_object(file, "a rule with name, events and channels")
+    named = found.get("channels")
+    if isinstance(named, list):
+        found["channels"] = [str(find_channel(client, str(each)).id) for each in named]
+    return found
+
+
+def _read_object(file: str, meaning: str) -> dict[str, object]:
+    from foliot.cli.yaml_text import read_yaml
+
+    found = read_yaml(read_text(file, "--file"), file)
+    if not isinstance(found, dict):
+        raise Invalid(f"{file} must be {meaning}.")
+    return found

@@ -1,0 +1,158 @@
+"""`foliot incidents`: jobs in trouble, from their first failure to their next success."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.lookup import find_job, match_by_name_or_id, pick_one
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, api_command
+from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, stack, styled
+from foliot.cli.times import local_zone, parse_time, relative
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foliot.sdk import Client
+    from foliot.wire.notifications import IncidentOut
+
+app = typer.Typer(help="Incidents: jobs in trouble, and who looks after them.", no_args_is_help=True)
+IncidentRef = Annotated[
+    str, typer.Argument(metavar="INCIDENT", help="Incident id, or its beginning.", show_default=False)
+]
+
+
+@app.command("list")
+@api_command
+def list_incidents(
+    session: Session,
+    every: Annotated[bool, typer.Option("--all", help="Include closed ones.")] = False,
+    job: Annotated[str | None, typer.Option(help="Only those of this job.", metavar="JOB")] = None,
+    paging: Paging = FIRST_50,
+) -> None:
+    """List open incidents, newest first."""
+    job_id = None if job is None else find_job(session.client, job).id
+    state = None if every else "open"
+    found = paging.fetch(
+        lambda limit, cursor: session.client.incidents.list(
+            state=state, job_id=job_id, limit=limit, cursor=cursor
+        )
+    )
+    session.show_list(found, lambda: incident_table(found.items, session.now))
+
+
+@app.command()
+@api_command
+def show(session: Session, incident: IncidentRef) -> None:
+    """Show an incident."""
+    found = find_incident(session.client, incident)
+    session.show(found, lambda: incident_page(found, session.now))
+
+
+@app.command()
+@api_command
+def ack(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
+    """Acknowledge an incident: its reminders stop, its recovery is still sent."""
+    found = find_incident(session.client, incident)
+    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
+    changed = verbs.acknowledge(found.id)
+    session.show(changed, lambda: incident_page(changed, session.now))
+
+
+@app.command()
+@api_command
+def mute(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
+    """Send nothing more about an incident, not even its recovery."""
+    found = find_incident(session.client, incident)
+    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
+    changed = verbs.mute(found.id)
+    session.show(changed, lambda: incident_page(changed, session.now))
+
+
+@app.command()
+@api_command
+def unmute(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
+    """Send messages about an incident again."""
+    found = find_incident(session.client, incident)
+    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
+    changed = verbs.unmute(found.id)
+    session.show(changed, lambda: incident_page(changed, session.now))
+
+
+@app.command()
+@api_command
+def snooze(
+    session: Session,
+    incident: IncidentRef,
+    until: Annotated[str, typer.Option(help="When it is announced again.", metavar="TIME")],
+    dry_run: DryRun = False,
+) -> None:
+    """Send nothing about an incident until a time."""
+    found = find_incident(session.client, incident)
+    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
+    changed = verbs.snooze(found.id, parse_time(until, session.now, local_zone(), flag="--until"))
+    session.show(changed, lambda: incident_page(changed, session.now))
+
+
+@app.command()
+@api_command
+def note(
+    session: Session,
+    incident: IncidentRef,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Replaces the note; empty removes it.")],
+    dry_run: DryRun = False,
+) -> None:
+    """Write a note, which later messages show."""
+    found = find_incident(session.client, incident)
+    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
+    changed = verbs.set_note(found.id, text)
+    session.show(changed, lambda: incident_page(changed, session.now))
+
+
+@app.command()
+@api_command
+def close(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
+    """Close an incident without a success. The next failure opens another."""
+    found = find_incident(session.client, incident)
+    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
+    changed = verbs.close(found.id)
+    session.show(changed, lambda: incident_page(changed, session.now))
+
+
+def incident_table(found: Sequence[IncidentOut], now: datetime) -> Table[IncidentOut]:
+    columns: list[Column[IncidentOut]] = [
+        Column("STATE", lambda each: each.state),
+        Column("SUBJECT", lambda each: each.subject, drop=2),
+        Column("SINCE", lambda each: relative(each.opened_at - now)),
+        Column("FAILURES", lambda each: each.failures),
+        Column("ERROR", lambda each: each.error.message if each.error else each.event, wrap=True),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM),
+    ]
+    return Table(columns, found, empty="No incidents: no job is in trouble.")
+
+
+def incident_page(incident: IncidentOut, now: datetime) -> Block:
+    error = incident.error
+    return stack(
+        styled(f"{incident.event.replace('_', ' ')}: {incident.subject}", BOLD),
+        facts(
+            (
+                ("id", str(incident.id)),
+                ("state", incident.state),
+                ("since", relative(incident.opened_at - now)),
+                ("failures", f"{incident.failures:,}"),
+                ("error", f"{error.code}: {error.message}" if error else "none"),
+                ("reminders", f"{incident.reminders:,}"),
+                *((("acknowledged", incident.acknowledged_by),) if incident.acknowledged_by else ()),
+                *((("muted", incident.muted_by),) if incident.muted_by else ()),
+                *((("note", incident.note),) if incident.note else ()),
+            )
+        ),
+    )
+
+
+def find_incident(client: Client, ref: str) -> IncidentOut:
+    found = match_by_name_or_id(client.incidents.each(), ref, lambda each: [str(each.id)])
+    return pick_one(found, ref, "incident", lambda each: each.subject)

@@ -1,0 +1,200 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
+"""`client.channels`, `client.notification_rules`, `client.incidents` and `client.deliveries`: who hears of what, and what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from foliot.sdk.request import ApiRequest, Ref, post
+from foliot.sdk.response import raise_for_error, reader
+from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
+from foliot.wire.notifications import (
+    ChannelDeletion,
+    ChannelIn,
+    ChannelOut,
+    IncidentOut,
+    NoticeDeliveryOut,
+    NotificationRuleIn,
+    NotificationRuleOut,
+    RuleDeletion,
+)
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+
+CHANNEL, RULE, INCIDENT = (
+    "/channels/{channel_id}",
+    "/notification-rules/{rule_id}",
+    "/incidents/{incident_id}",
+)
+
+
+class ChannelWrites(Writes[Changed, Gone]):
+    def create(self, channel: ChannelIn | Mapping[str, Any]) -> Changed:
+        return self._write(self._changed, post("/channels", body=channel))
+
+    def replace(self, channel_id: Ref, channel: ChannelIn | Mapping[str, Any]) -> Changed:
+        """Replace a channel and start it again, whatever stopped it."""
+        request = ApiRequest("PUT", CHANNEL, {"channel_id": channel_id}, body=channel)
+        return self._write(self._changed, request)
+
+    def enable(self, channel_id: Ref) -> Changed:
+        """Start a channel again, whatever stopped it."""
+        return self._write(self._changed, post(f"{CHANNEL}/enable", {"channel_id": channel_id}))
+
+    def disable(self, channel_id: Ref) -> Changed:
+        """Send nothing through it until it is enabled."""
+        return self._write(self._changed, post(f"{CHANNEL}/disable", {"channel_id": channel_id}))
+
+    def delete(self, channel_id: Ref) -> Gone:
+        """Delete a channel. Refused while rules send to it."""
+        return self._write(self._gone, ApiRequest("DELETE", CHANNEL, {"channel_id": channel_id}))
+
+
+class ChannelsApi(ChannelWrites[ChannelOut, None]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(ChannelOut), raise_for_error)
+        self.dry_run = ChannelWrites(http, reader(ChannelOut), reader(ChannelDeletion), dry_run=True)
+
+    def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[ChannelOut]:
+        """Return one page, ordered by name."""
+        query = {"limit": limit, "cursor": cursor}
+        return self._http.read(Page[ChannelOut], ApiRequest("GET", "/channels", query=query))
+
+    def each(self) -> Iterator[ChannelOut]:
+        """Yield all of them."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
+
+    def get(self, channel_id: Ref) -> ChannelOut:
+        return self._http.read(ChannelOut, ApiRequest("GET", CHANNEL, {"channel_id": channel_id}))
+
+    def test(self, channel_id: Ref) -> NoticeDeliveryOut:
+        """Send a test message. `client.deliveries.get` tells what the peer answered."""
+        return self._http.read(NoticeDeliveryOut, post(f"{CHANNEL}/test", {"channel_id": channel_id}))
+
+
+class NotificationRuleWrites(Writes[Changed, Gone]):
+    def create(self, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
+        return self._write(self._changed, post("/notification-rules", body=rule))
+
+    def replace(self, rule_id: Ref, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
+        return self._write(self._changed, ApiRequest("PUT", RULE, {"rule_id": rule_id}, body=rule))
+
+    def delete(self, rule_id: Ref) -> Gone:
+        return self._write(self._gone, ApiRequest("DELETE", RULE, {"rule_id": rule_id}))
+
+
+class NotificationRulesApi(NotificationRuleWrites[NotificationRuleOut, None]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(NotificationRuleOut), raise_for_error)
+        self.dry_run = NotificationRuleWrites(
+            http, reader(NotificationRuleOut), reader(RuleDeletion), dry_run=True
+        )
+
+    def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[NotificationRuleOut]:
+        """Return one page, ordered by name."""
+        query = {"limit": limit, "cursor": cursor}
+        request = ApiRequest("GET", "/notification-rules", query=query)
+        return self._http.read(Page[NotificationRuleOut], request)
+
+    def each(self) -> Iterator[NotificationRuleOut]:
+        """Yield all of them."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
+
+    def get(self, rule_id: Ref) -> NotificationRuleOut:
+        return self._http.read(NotificationRuleOut, ApiRequest("GET", RULE, {"rule_id": rule_id}))
+
+
+class IncidentWrites(Writes[Changed, Gone]):
+    def acknowledge(self, incident_id: Ref) -> Changed:
+        """Stop its reminders: a person works on it. Its recovery is still sent."""
+        return self._post("acknowledge", incident_id)
+
+    def mute(self, incident_id: Ref) -> Changed:
+        """Send nothing more about it, not even its recovery."""
+        return self._post("mute", incident_id)
+
+    def unmute(self, incident_id: Ref) -> Changed:
+        return self._post("unmute", incident_id)
+
+    def snooze(self, incident_id: Ref, until: datetime) -> Changed:
+        """Send nothing about it until then; then remind."""
+        return self._post("snooze", incident_id, {"until": until})
+
+    def close(self, incident_id: Ref) -> Changed:
+        """Close it without a success."""
+        return self._post("close", incident_id)
+
+    def set_note(self, incident_id: Ref, note: str) -> Changed:
+        """Replace its note; an empty one removes it."""
+        request = ApiRequest("PUT", f"{INCIDENT}/note", {"incident_id": incident_id}, body={"note": note})
+        return self._write(self._changed, request)
+
+    def _post(self, verb: str, incident_id: Ref, body: Mapping[str, Any] | None = None) -> Changed:
+        request = post(f"{INCIDENT}/{verb}", {"incident_id": incident_id}, body=body)
+        return self._write(self._changed, request)
+
+
+class IncidentsApi(IncidentWrites[IncidentOut, None]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(IncidentOut), raise_for_error)
+        self.dry_run = IncidentWrites(http, reader(IncidentOut), reader(IncidentOut), dry_run=True)
+
+    def list(
+        self,
+        *,
+        state: str | None = None,
+        job_id: Ref | None = None,
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Page[IncidentOut]:
+        """Return one page, newest first. `state` is open or closed."""
+        query = {"state": state, "job_id": job_id, "limit": limit, "cursor": cursor}
+        return self._http.read(Page[IncidentOut], ApiRequest("GET", "/incidents", query=query))
+
+    def each(self, *, state: str | None = None) -> Iterator[IncidentOut]:
+        """Yield all of them."""
+        return each_of(lambda cursor: self.list(state=state, limit=LONGEST_PAGE, cursor=cursor))
+
+    def get(self, incident_id: Ref) -> IncidentOut:
+        return self._http.read(IncidentOut, ApiRequest("GET", INCIDENT, {"incident_id": incident_id}))
+
+
+class DeliveryWrites(Writes[Changed, Gone]):
+    def replay(self, delivery_id: Ref) -> Changed:
+        """Send an ended delivery again, under the same id."""
+        request = post("/deliveries/{delivery_id}/replay", {"delivery_id": delivery_id})
+        return self._write(self._changed, request)
+
+
+class DeliveriesApi(DeliveryWrites[NoticeDeliveryOut, None]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(NoticeDeliveryOut), raise_for_error)
+        self.dry_run = DeliveryWrites(
+            http, reader(NoticeDeliveryOut), reader(NoticeDeliveryOut), dry_run=True
+        )
+
+    def list(
+        self,
+        *,
+        state: str | None = None,
+        channel_id: Ref | None = None,
+        incident_id: Ref | None = None,
+        job_id: Ref | None = None,
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Page[NoticeDeliveryOut]:
+        """Return one page, newest first."""
+        query = {
+            "state": state,
+            "channel_id": channel_id,
+            "incident_id": incident_id,
+            "job_id": job_id,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return self._http.read(Page[NoticeDeliveryOut], ApiRequest("GET", "/deliveries", query=query))
+
+    def get(self, delivery_id: Ref) -> NoticeDeliveryOut:
+        request = ApiRequest("GET", "/deliveries/{delivery_id}", {"delivery_id": delivery_id})
+        return self._http.read(NoticeDeliveryOut, request)

@@ -1,0 +1,171 @@
+"""Channels, rules, incidents and deliveries, between the wire and the domain."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from foliot.domain.addresses import networks
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import ChannelId, JobId
+from foliot.domain.notifications.channel import Channel, ChannelDefinition, ChannelKind
+from foliot.domain.notifications.incidents import Incident
+from foliot.domain.notifications.notice import NoticeEvent
+from foliot.domain.notifications.rules import QuietHours, RuleDefinition, RuleScope
+from foliot.egress.client import refusal
+from foliot.egress.url import InvalidTarget, read_target
+from foliot.services.notifications.deliveries import DeliveryRecord
+from foliot.services.notifications.rules import RuleRow
+from foliot.wire import notifications as wire
+
+_CONFIG: TypeAdapter[Any] = TypeAdapter(wire.ChannelConfig)
+
+
+def channel_from(given: wire.ChannelIn, egress_allow: tuple[str, ...]) -> ChannelDefinition:
+    """Read a channel and check its addresses. A host name is checked again at each call, when it is resolved."""
+    config = given.config.model_dump(mode="json", exclude_none=True)
+    kind = ChannelKind(config.pop("kind"))
+    receiver = kind.value
+    for field in ("url", "api_url"):
+        value = config.get(field)
+        if isinstance(value, str):
+            receiver = _checked(value, f"/config/{field}", egress_allow)
+    if kind is ChannelKind.EMAIL and config.get("host"):
+        port = config.get("port") or {"starttls": 587, "tls": 465, "none": 25}[config["security"]]
+        receiver = _checked(f"http://{config['host']}:{port}/", "/config/host", egress_allow)
+    return ChannelDefinition(given.name.strip(), kind, config, receiver, given.enabled)
+
+
+def channel_out(channel: Channel) -> wire.ChannelOut:
+    definition = channel.definition
+    return wire.ChannelOut(
+        id=channel.id,
+        name=definition.name,
+        config=_CONFIG.validate_python({"kind": definition.kind.value, **definition.config}),
+        enabled=definition.enabled,
+        revision=channel.revision,
+        created_at=channel.created_at,
+        updated_at=channel.updated_at,
+        disabled_at=channel.disabled_at,
+        disabled_reason=channel.disabled_reason,
+        failing_since=channel.failing_since,
+        last_error=channel.error,
+        delivered_at=channel.delivered_at,
+        refused=[
+            wire.RefusedAddressOut(address=each.address, reason=each.reason, at=each.at)
+            for each in channel.refused
+            if each.at is not None
+        ],
+    )
+
+
+def rule_from(given: wire.NotificationRuleIn, timezone: str) -> RuleDefinition:
+    """`timezone` is the workspace's, for quiet hours that name none."""
+    quiet = given.quiet_hours
+    return RuleDefinition(
+        tuple(dict.fromkeys(NoticeEvent(each) for each in given.events)),
+        tuple(dict.fromkeys(ChannelId(each) for each in given.channels)),
+        RuleScope(
+            tuple(JobId(each) for each in given.scope.jobs),
+            tuple(given.scope.tags),
+            tuple(given.scope.queues),
+        ),
+        tuple(given.recipients),
+        given.after_n,
+        given.cooldown or timedelta(0),
+        None if quiet is None else QuietHours(quiet.start, quiet.end, quiet.timezone or timezone),
+        tuple(given.attachments),
+    )
+
+
+def rule_out(row: RuleRow) -> wire.NotificationRuleOut:
+    terms = row.rule.definition
+    quiet = terms.quiet_hours
+    return wire.NotificationRuleOut(
+        id=row.rule.id,
+        name=row.rule.name,
+        events=[each.value for each in terms.events],
+        channels=list(terms.channels),
+        scope=wire.RuleScopeIn(
+            jobs=list(terms.scope.jobs), tags=list(terms.scope.tags), queues=list(terms.scope.queues)
+        ),
+        recipients=list(terms.recipients),
+        after_n=terms.after_n,
+        cooldown=terms.cooldown or None,
+        quiet_hours=None
+        if quiet is None
+        else wire.QuietHoursIn(start=quiet.start, end=quiet.end, timezone=quiet.timezone),
+        attachments=list(terms.attachments),
+        enabled=row.rule.enabled,
+        revision=row.revision,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def incident_out(incident: Incident, now: datetime) -> wire.IncidentOut:
+    error = incident.error
+    return wire.IncidentOut(
+        id=incident.id,
+        state=incident.state(now).value,
+        subject=incident.subject,
+        job_id=incident.job_id,
+        event=incident.event.value,
+        error=None if error is None else wire.IncidentError(code=error.code, message=error.message),
+        fingerprint=incident.fingerprint,
+        failures=incident.failures,
+        missed=incident.missed,
+        first_run_id=incident.first_run_id,
+        last_run_id=incident.last_run_id,
+        opened_at=incident.opened_at,
+        last_at=incident.last_at,
+        closed_at=incident.closed_at,
+        reminders=incident.reminders,
+        next_reminder_at=incident.remind_at,
+        acknowledged_at=incident.acknowledged_at,
+        acknowledged_by=incident.acknowledged_by,
+        muted_at=incident.muted_at,
+        muted_by=incident.muted_by,
+        snoozed_until=incident.snoozed_until,
+        note=incident.note,
+    )
+
+
+def notice_delivery_out(record: DeliveryRecord) -> wire.NoticeDeliveryOut:
+    kind: Any = record.message_kind
+    return wire.NoticeDeliveryOut(
+        id=record.id,
+        state=record.state.value,
+        channel_id=record.channel_id,
+        channel_name=record.channel_name,
+        channel_kind=record.channel_kind.value,
+        event=record.event,
+        message_kind=kind,
+        title=record.title,
+        incident_id=record.incident_id,
+        job_id=record.job_id,
+        recipients=list(record.recipients),
+        attempts=record.attempts,
+        next_attempt_at=record.due_at,
+        last_status=record.status,
+        last_answer=record.answer,
+        last_error=record.error,
+        created_at=record.created_at,
+        ended_at=record.ended_at,
+    )
+
+
+def _checked(url: str, pointer: str, egress_allow: tuple[str, ...]) -> str:
+    """Return host and port of an address that may be called, or raise Invalid."""
+    try:
+        target = read_target(url)
+    except InvalidTarget as error:
+        raise Invalid(error.message, pointer=pointer, hint=error.hint) from None
+    if target.address is not None:
+        sentence = refusal(target.host, [target.address], networks(egress_allow))
+        if sentence is not None:
+            what, _, hint = sentence.partition(". ")
+            raise Invalid(f"{what}.", pointer=pointer, hint=hint)
+    return f"{target.host}:{target.port}"
