@@ -8,7 +8,7 @@ import pytest
 
 from foliot.domain.schedule import Timetable, preview
 from foliot.domain.schedule.kinds import Cron, Gap, Interval, OverlapTime
-from foliot.domain.schedule.notes import dst_notes, hash_note, notes_on
+from foliot.domain.schedule.notes import cautions, dst_notes, hash_note, notes_on
 from foliot.domain.schedule.planned import SkipReason
 from foliot.domain.schedule.timetable import times_between
 from foliot.services.jobs.agenda import preview_times
@@ -77,3 +77,10 @@ def test_hashed_fields_are_noted_with_the_values_used_unless_a_job_chose_them() 
 def test_a_preview_without_a_job_says_that_hashed_values_are_an_example() -> None:
     told = preview_times(Cron("H 4 * * *"), datetime(2027, 1, 1, tzinfo=UTC), 3)
     assert any(note.startswith("H stands for values") for note in told.notes)
+
+
+def test_a_stepped_day_field_beside_another_says_how_other_crons_read_it() -> None:
+    [said] = cautions(Cron("0 0 */2 * MON"))
+    assert "days that match both" in said
+    assert "1-31/2" in said
+    assert not [each for each in cautions(Cron("0 0 */2 * *")) if "crontab" in each]

@@ -230,7 +230,7 @@ REFUSALS = {
     "every 521 weeks on monday at 9am": "Weeks are counted from 1 to 520.",
     "quarterly": "'quarterly' does not say on which day.",
     "twice a day": "'twice' does not say at what time.",
-    "every morning": "'morning' does not say at what time.",
+    "every morning": "'every morning' does not say at what time.",
     "biweekly": "'biweekly' can mean twice a week or every two weeks.",
     "at midnight": "'at midnight' can mean once or every day.",
     "at 9am": "'at 9am' can mean once or every day.",
@@ -250,7 +250,7 @@ REFUSALS = {
     "every weekday at 9:30 and 17:00": "Times with different minutes need a schedule of their own.",
     "every weekday at 9am and on saturdays at 10am": "What follows 'and' is a schedule of its own.",
     "every friday the 13th at 9am": "'13th' says again what was said before; one schedule says it once.",
-    "every 15 minutes between 9am and 5pm on weekdays": (
+    "every 15 minutes from 9:00 to 17:00 on weekdays": (
         "These steps are not the same minutes in each hour, which one schedule cannot say."
     ),
     "every hour from 10pm to 6am on weekdays": "A window past midnight belongs to two days.",
@@ -258,7 +258,7 @@ REFUSALS = {
         "With days, months or minutes beside it, a pace must divide the hour or the day evenly."
     ),
     "every 2 days at 9am": "A pace runs all day and has no clock time.",
-    "every other day at 9am": "Every other week or weekday can be said, nothing else.",
+    "every other day at 9am": "A pace runs all day and has no clock time.",
     "every 3 months": "Months and years differ in length, so they are named and not counted.",
     "every monday at 9am until june": "'until' is not part of the words of a schedule.",
     "today at 9am": "2026-06-03 09:00 is past: in Europe/Paris it is 2026-06-03 12:00.",
@@ -325,7 +325,7 @@ REFUSALS = {
     "tonight at 9": "'9' can be morning or evening.",
     "tonight": "This does not say at what time.",
     "once at 18:00 on fridays": "'once' does not go with what comes again and again.",
-    "three times a day": "'times' does not say at what time.",
+    "three times a day": "'three times' does not say at what time.",
     "in march at 9am": "'at 9am' can mean once or every day.",
     "friday at 5pm in march": "'friday' can mean one day or every week.",
     "friday": "'friday' can mean one day or every week.",
@@ -360,7 +360,7 @@ def test_the_offending_words_are_marked_in_the_users_text() -> None:
 
     assert marked("  Evry weekday at 9am") == "Evry"
     assert marked("daily at 6") == "6"
-    assert marked("every 15 minutes between 9am and 5pm on weekdays") == "between 9am and 5pm"
+    assert marked("every 15 minutes from 9:00 to 17:00 on weekdays") == "from 9:00 to 17:00"
     assert marked("every monday at 9:30, and 17:00") == "at 9:30, and 17:00"
     assert marked("every day at 9am banana") == "banana"
 
@@ -397,7 +397,7 @@ def test_every_example_is_understood_and_none_survives_a_stranger_in_its_midst(t
     read(text)
     words = text.split()
     for at in range(len(words) + 1):
-        for stranger in ("banana", "not", "except", "or", "@", "99999", "from monday"):
+        for stranger in ("banana", "not", "unless", "or", "@", "99999", "from monday"):
             refusal(" ".join([*words[:at], stranger, *words[at:]]))
 
 

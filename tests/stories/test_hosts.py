@@ -125,7 +125,7 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
         assert (after.status, after.skip_count, after.failure_count) == ("active", 1, 0), "counted once"
         assert after.next_run_at is not None
         assert lost.planned_for < after.next_run_at, "the next is armed"
-        assert "could not work out" in client.runs.explain(lost.id).sentence
+        assert "could not plan" in client.runs.explain(lost.id).sentence
         assert {each.name for each in client.jobs.list().items} == {"bad", "quickly"}, (
             "it is listed, and in nobody's way"
         )

@@ -9,7 +9,7 @@ import typer
 
 from foliot.cli.input_files import read_text
 from foliot.cli.lookup import match_by_name_or_id, pick_one
-from foliot.cli.output import Exit
+from foliot.cli.output import Exit, pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import relative
@@ -214,7 +214,7 @@ def channel_table(channels: Sequence[ChannelOut], now: datetime) -> Table[Channe
         Column("PROBLEM", lambda each: each.disabled_reason or each.last_error or "", wrap=True),
         Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=1),
     ]
-    return Table(columns, channels, empty="No channels: nobody is told of failures.")
+    return Table(columns, channels, empty="No channels: failures are reported to no one.")
 
 
 def channel_page(channel: ChannelOut, now: datetime, *, is_tried: bool = False) -> Block:
@@ -305,7 +305,7 @@ def _state(channel: ChannelOut) -> Any:
 
 def _scope_text(rule: NotificationRuleOut) -> str:
     scope = rule.scope
-    parts = [f"{len(scope.jobs)} jobs" if scope.jobs else "", *(f"tag {tag}" for tag in scope.tags)]
+    parts = [pluralize(len(scope.jobs), "job") if scope.jobs else "", *(f"tag {tag}" for tag in scope.tags)]
     parts += [f"queue {queue}" for queue in scope.queues]
     return ", ".join(filter(None, parts)) or "all"
 

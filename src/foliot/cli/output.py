@@ -140,7 +140,7 @@ def report_api_error(error: FoliotApiError) -> Exit:
     lines = [format_error(error.code, message, hint=hint)]
     for each in fields:
         lines += [f"  {escape_control(each.pointer)}: {escape_control(each.message)}"]
-        lines += [f"    {escape_control(each.hint)}"] if each.hint else []
+        lines += [f"    {escape_control(_name_flags(each.hint))}"] if each.hint else []
     if error.status is not None and error.status >= 500 and error.request_id:
         lines += [f"  See the server's log, request {escape_control(error.request_id)}."]
     print_err("\n".join(lines))
@@ -152,6 +152,11 @@ def _name_flags(hint: str) -> str:
     for argument, flag in (
         ("give key=", "give --key-file"),
         ("url=", "--url"),
+        ("force=true", "--force"),
+        ("dry_run=true", "--dry-run"),
+        ("dry_run", "--dry-run"),
+        ("catch_up", "--catch-up"),
+        ("detach=true", "--detach"),
         (" A longer timeout= gives it more time.", ""),
     ):
         hint = hint.replace(argument, flag)

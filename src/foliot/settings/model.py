@@ -150,7 +150,7 @@ class Settings(ClientSettings):
     bridge_queues: Annotated[Words | None, PATTERNS] = setting(
         None,
         "Queues of Celery, RQ and BullMQ that jobs may use, as patterns divided by commas: {workspace} is the slug of the workspace, "
-        "* anything but a dot, ** anything. Default: jobs-{workspace}; ** without database_url on loopback.",
+        "* anything but a dot, ** anything. Default: jobs-{workspace} and jobs:{workspace}; ** without database_url on loopback.",
     )
     bridge_tasks: Annotated[Words | None, PATTERNS] = setting(
         None,

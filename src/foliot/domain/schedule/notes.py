@@ -82,12 +82,25 @@ def cautions(schedule: Schedule) -> tuple[str, ...]:
     return () if fields is None else tuple(_cautions(schedule, fields))
 
 
+def _closed(fields: DescribedFields) -> str:
+    """The stepped day field without its star."""
+    if fields.dom.is_open and not fields.dom.is_free:
+        return f"1-31/{fields.dom.step} as day of month"
+    return f"0-6/{fields.dow.step} as day of week"
+
+
 def _cautions(schedule: Cron, fields: DescribedFields) -> Iterator[str]:
     days, weekdays = fields.dom, fields.dow
     if schedule.day_match is DayMatch.OR and not days.is_open and not weekdays.is_open:
         yield (
             "Day of month and day of week are both given: it runs on days that match either. "
             'Set day_match to "and" for days that match both.'
+        )
+    stepped = next((each for each in (days, weekdays) if each.is_open and not each.is_free), None)
+    if stepped is not None and not days.is_free and not weekdays.is_free:
+        yield (
+            "A day field that begins with * does not count as restricted, as in crontab(5): it runs on days that match both. "
+            f"croniter and cron-parser run on days that match either; write {_closed(fields)} for that."
         )
     if fields.minute.is_free and not fields.hour.is_open:
         yield "The minute is *: it runs every minute of the hours named. Write 0 for once an hour."

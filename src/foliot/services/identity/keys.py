@@ -229,7 +229,9 @@ async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> P
         )
     found = await members.find(tx, principal_id)
     if found is None or (found.principal.is_system and not caller.holder.may(Permission.SYSTEM)):
-        raise Invalid("There is no such member.", pointer="/principal", hint="GET /members lists them.")
+        raise Invalid(
+            "There is no such member.", pointer="/principal", hint="List the members to see their ids."
+        )
     if not found.is_active:
         raise Conflict("This member is not active.", pointer="/principal", hint="Activate it first.")
     return found.principal

@@ -195,7 +195,7 @@ async def _close(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wo
 
 
 def workspace_not_found() -> NotFound:
-    return NotFound("There is no such workspace.", hint="GET /workspaces lists them.")
+    return NotFound("There is no such workspace.", hint="List the workspaces to see their names.")
 
 
 def _slug(text: str) -> str:

@@ -390,6 +390,10 @@ async def request_cancel(tx: Tx, run_ids: Sequence[RunId]) -> frozenset[RunId]:
     return frozenset(row["run_id"] for row in rows)
 
 
+async def load_priorities(tx: Tx, run_ids: Collection[RunId]) -> dict[RunId, int]:
+    return dict(await tx.fetch_tuples(sql.run_queue.load_priorities, {"run_ids": list(run_ids)}))
+
+
 async def set_external_ids(tx: Tx, named: Sequence[tuple[RunId, int, str]]) -> None:
     """Store how another engine names the runs, each under its fence."""
     await tx.execute(sql.run_queue.set_external_ids, packed(_EXTERNAL_ID_COLUMNS, named))

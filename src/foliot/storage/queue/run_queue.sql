@@ -354,6 +354,10 @@ DELETE FROM waiting WHERE job_id = %(job_id)s;
 -- The worker ends the run, or the sweeper does after a grace period.
 UPDATE leases SET cancel_requested_at = COALESCE(cancel_requested_at, %(now)s) WHERE run_id = ANY (%(run_ids)s) RETURNING run_id;
 
+-- name: load_priorities
+-- Of leased runs, by their primary key.
+SELECT run_id, priority FROM leases WHERE run_id = ANY(%(run_ids)s);
+
 -- name: set_external_ids
 -- Under its fence: a lease that was taken away is not this worker's to name.
 WITH mine AS MATERIALIZED (

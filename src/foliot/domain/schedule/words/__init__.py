@@ -2,6 +2,7 @@
 
     vocabulary.py  known words, and words refused with a reason
     tokens.py      split the text into tokens
+    rewrite.py     other ways to say the same -> the words of the grammar
     parts.py       the token cursor; clock times, durations, dates, ordinals
     days.py        days
     phrase.py      the clauses of a phrase
@@ -26,6 +27,7 @@ from foliot.domain.schedule.words.interpret import meaning_of
 from foliot.domain.schedule.words.one_shot import LocalNow
 from foliot.domain.schedule.words.parts import Cursor
 from foliot.domain.schedule.words.phrase import Phrase
+from foliot.domain.schedule.words.rewrite import normalise
 from foliot.domain.schedule.words.tokens import WordToken, refuse
 from foliot.domain.schedule.words.vocabulary import EXAMPLES
 
@@ -40,7 +42,7 @@ def read_words(
     `zone_named` finds such a zone by its name and raises ScheduleInvalid where there is none.
     """
     try:
-        cursor = Cursor(text, timezone)
+        cursor = Cursor(normalise(text), timezone)
         if cursor.zone is not None and cursor.zone.word != timezone:
             timezone, tz = cursor.zone.word, _zone(text, cursor.zone, zone_named)
         phrase = Phrase(cursor, now.astimezone(tz).date())

@@ -59,6 +59,7 @@ class ParsedClauses:
     times: tuple[time, ...] = ()
     past: tuple[int, ...] = ()
     window: tuple[time, time] | None = None
+    ends_before: bool = False  # the window's end may fall out: "between 9am and 5pm", "from 9am to 5pm"
     months: str = "*"
     by_clock: bool = False
     anchor: date | None = None
@@ -68,6 +69,10 @@ class ParsedClauses:
     stamp: datetime | None = None
     manual: bool = False
     once: bool = False
+    count: int = 0  # "three times a day": how many times must follow
+    part_of_day: str = ""
+    excluded: frozenset[int] = frozenset()  # weekdays
+    is_daily: bool = False  # every day, but for those excluded
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def words(self, name: str) -> str:

@@ -28,7 +28,10 @@ def read_days(cursor: Cursor, *, sure: bool) -> DayClause | date | None:
             # A plural or a range cannot be one day: "mondays", "monday to friday".
             said = [token.word for token in cursor.tokens[start : cursor.at]]
             plural = any(word.endswith("days") or word in {"weekends", "to", "through"} for word in said)
-            return _of_week(found, sure=sure or plural)
+            # "mon/wed/fri" is how people write a timetable; "monday and friday" may be two days.
+            rest = cursor.tokens[start + 1 : cursor.at]
+            is_list = bool(rest) and all(cursor.text[token.start - 1] == "," for token in rest)
+            return _of_week(found, sure=sure or plural or is_list)
     else:
         named = calendar_date(cursor)
     if named is None:
@@ -112,7 +115,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
     if sure and not of_month:
         cursor.refuse(
             "This can mean every few days or one day of the month.",
-            "Write 'every 48 hours' or 'on the 2nd of the month at 9am'.",
+            f"Write 'every 48 hours' or 'on the {cursor.words(start)} of the month at 9am'.",
             start=start,
         )
     return DayClause(

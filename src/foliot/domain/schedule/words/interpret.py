@@ -22,7 +22,7 @@ from foliot.domain.schedule.words.one_shot import LocalNow, after_delay, at_stam
 
 DAYS_IN_MONTH = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}  # the others have 31
 MORNING, EVENING = time(7), time(17)  # a night lies between the two
-RECURS = re.compile(r"\b(?:every|each|\w+ly)\b", re.IGNORECASE)
+RECURS = re.compile(r"\b(?:every|each|per|an?|\w+ly)\b", re.IGNORECASE)
 WHICH_DAY = {
     Period.WEEK: "every monday at 9am",
     Period.MONTH: "monthly on the 15th at 9am",
@@ -32,7 +32,15 @@ WHICH_DAY = {
 
 
 def meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
+    _check_part_of_day(said)
+    _exclude(said)
     schedule = _meaning_of(said, place)
+    if said.count and len(said.times) != said.count:
+        said.refuse(
+            "count",
+            f"{said.words('count')!r} does not say at what time.",
+            "Write the times: 'twice a day at 9am and 5pm'.",
+        )
     # "once every friday" and "once daily" are said, "once on fridays" is one or many.
     if said.once and not isinstance(schedule, Once) and not RECURS.search(said.text):
         said.refuse(
@@ -49,16 +57,16 @@ def _meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
         said.only("stamp")
         return at_stamp(said, said.stamp, place)
     if said.delay:
-        said.only("delay", "times")
+        said.only("delay", "times", "part_of_day")
         return after_delay(said, place)
     if said.date is not None:
-        said.only("date", "times")
+        said.only("date", "times", "part_of_day")
         return on_date(said, "date", said.date, place)
     if said.pace is not None:
         if said.times:
             alone = f"Write 'every day {said.words('times')}', or the pace alone: '{said.words('pace')}'."
             said.refuse("times", "A pace runs all day and has no clock time.", alone)
-        said.only("pace", "days", "months", "window", "past", "by_clock")
+        said.only("pace", "days", "months", "window", "past", "by_clock", "excluded")
         if said.days is NIGHTLY:
             said.refuse(
                 "days", "'nightly' names one time each night.", "Write 'every hour from 22:00 to 06:00'."
@@ -66,8 +74,55 @@ def _meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
         if said.pace.counted and set(said.spans) == {"pace"}:
             return Interval(timedelta(seconds=said.pace.seconds), timezone=place.timezone)
         return _paced(said, said.pace, place)
-    said.only("days", "period", "times", "months", "anchor")
+    said.only("days", "period", "times", "months", "anchor", "excluded", "part_of_day", "count")
     return _at_times(said, place)
+
+
+PARTS = {  # the first hour, and the hour after the last
+    "morning": (0, 12),
+    "afternoon": (12, 19),
+    "evening": (16, 24),
+}
+
+
+def _check_part_of_day(said: ParsedClauses) -> None:
+    """Refuse a time outside the part of the day that was said, and a part without a time."""
+    if not said.part_of_day:
+        return
+    if not said.times:
+        said.refuse(
+            "part_of_day",
+            f"{said.words('part_of_day')!r} does not say at what time.",
+            "Write the times: 'every day at 9am and 5pm'.",
+        )
+    for at in said.times:
+        first, end = PARTS.get(said.part_of_day, (0, 24))
+        is_night = at >= time(18) or at < MORNING
+        if not (is_night if said.part_of_day == "night" else first <= at.hour < end):
+            where = "at night" if said.part_of_day == "night" else f"in the {said.part_of_day}"
+            said.refuse("times", f"{at:%H:%M} is not {where}.", f"Write 'every day at {at:%H:%M}'.")
+
+
+def _exclude(said: ParsedClauses) -> None:
+    """Take the weekdays after `except` out of the days."""
+    if not said.excluded:
+        return
+    if said.days is None and said.pace is not None:
+        said.days = EVERY_DAY
+        said.spans["days"] = said.spans["excluded"]
+    days = said.days
+    is_whole = days is not None and days.period is Period.DAY and days is not NIGHTLY
+    if days is None or not (is_whole or days is NIGHTLY or days.weekdays):
+        said.refuse(
+            "excluded",
+            "Only every day, or weekdays, have days to leave out.",
+            "Write 'every day except sunday at 9am'.",
+        )
+    left = (days.weekdays or frozenset(range(7))) - said.excluded
+    if not left or left == days.weekdays:
+        said.refuse("excluded", "This leaves out no day, or every day.")
+    said.is_daily = is_whole
+    said.days = DayClause(Period.WEEK, dow=cron_list(left), weekdays=left)
 
 
 def _paced(said: ParsedClauses, pace: Pace, place: LocalNow) -> Cron:
@@ -107,6 +162,17 @@ def _within(said: ParsedClauses, pace: Pace, window: tuple[time, time]) -> tuple
             "Make two jobs, one before and one after midnight.",
         )
     steps = range(first, last + 1 + (1440 if last < first else 0), step)
+    if (
+        said.ends_before
+        and len(steps) > 2
+        and step < 60
+        and 60 % step == 0
+        and first % 60 == last % 60 == 0
+        and last > first
+    ):
+        steps = steps[
+            :-1
+        ]  # "every 15 minutes from 9am to 5pm" ends with 16:45: 17:00 would begin another hour
     if len(steps) < 2:
         said.refuse("window", "The window ends before the second step.")
     times = {(at // 60 % 24, at % 60) for at in steps}
@@ -176,7 +242,7 @@ def _no_days(said: ParsedClauses) -> NoReturn:
 
 def _times(said: ParsedClauses, days: DayClause) -> tuple[time, ...]:
     if not said.times:
-        if days is EVERY_DAY:
+        if days is EVERY_DAY or said.is_daily:
             return (time(0),)  # as cron's own @daily
         example = "nightly at 2am" if days is NIGHTLY else f"{said.words('days')} at 9am"
         said.refuse("days", f"{said.words('days')!r} does not say at what time.", f"Write '{example}'.")
@@ -238,7 +304,11 @@ def _unsure(said: ParsedClauses, days: DayClause, place: LocalNow) -> NoReturn:
             )
         case Period.YEAR:
             this_year = place.today.year
-            year = next(y for y in range(this_year + 1, this_year + 10) if days.dom != "29" or isleap(y))
+            year = next(
+                y
+                for y in range(this_year, this_year + 10)
+                if (days.dom != "29" or days.month != "2" or isleap(y)) and _is_ahead(days, y, place)
+            )
             meant, instead = "once or every year", (f"every year on {named}", f"on {named} {year}")
         case _:
             meant, instead = "one day or every month", (f"{words} of the month",)
@@ -250,6 +320,10 @@ def _unsure(said: ParsedClauses, days: DayClause, place: LocalNow) -> NoReturn:
         f"{named!r} can mean {meant}.",
         said.rewritten("days", *(f"{words}{at}" for words in instead)),
     )
+
+
+def _is_ahead(days: DayClause, year: int, place: LocalNow) -> bool:
+    return date(year, int(days.month), int(days.dom)) > place.today
 
 
 def _fields(said: ParsedClauses, days: DayClause) -> str:

@@ -10,18 +10,34 @@ from datetime import date, time
 from itertools import pairwise
 from typing import NoReturn, TypeVar
 
+from foliot.domain.schedule.words.rewrite import rewrite
 from foliot.domain.schedule.words.tokens import WordToken, refuse, tokens_of
 from foliot.domain.schedule.words.vocabulary import WordKind
 
 T = TypeVar("T")
 LAST = -1  # the ordinal "last"
+PARTS_OF_DAY = {
+    "morning": "morning", "mornings": "morning", "afternoon": "afternoon", "afternoons": "afternoon",
+    "evening": "evening", "evenings": "evening", "night": "night", "nights": "night", "nightly": "night",
+}  # fmt: skip
+# A bare hour beside a part of the day, where it can be one time only.
+HOURS_OF_PART = {
+    **{(hour, "morning"): hour for hour in range(4, 12)},
+    **{(hour, "afternoon"): hour + 12 for hour in range(1, 6)},
+    **{(hour, "evening"): hour + 12 for hour in range(5, 11)},
+    **{(hour, "night"): hour + 12 for hour in range(9, 12)},
+    **{(hour, "night"): hour for hour in range(1, 4)},
+}
 LONGEST_SECONDS = 36525 * 86400  # a hundred years
 
 
 class Cursor:
     def __init__(self, text: str, timezone: str) -> None:
         self.text = text
-        self.tokens = tokens_of(text, timezone)
+        self.tokens = rewrite(text, tokens_of(text, timezone))
+        self.part_of_day = next(
+            (PARTS_OF_DAY[token.word] for token in self.tokens if token.word in PARTS_OF_DAY), None
+        )
         self.at = 0
 
     @property
@@ -108,6 +124,9 @@ def clock_time(cursor: Cursor) -> time | None:
     if hour > 23 or minute > 59 or second > 59:
         cursor.refuse(f"{token.word!r} is not a time of day.", "Times go from 00:00 to 23:59.", start=start)
     cursor.accept("o'clock")
+    part = cursor.part_of_day
+    if half is None and part is not None and token.word[0] != "0" and (hour, part) in HOURS_OF_PART:
+        return time(HOURS_OF_PART[hour, part], minute, second)
     if half is None and token.kind is WordKind.NUMBER and 1 <= hour <= 12:
         halves = ["pm"] if "tonight" in cursor.text.lower() else ["am", "pm"]
         instead = ["12:00", "00:00"] if hour == 12 else [f"{hour}{half}" for half in halves]

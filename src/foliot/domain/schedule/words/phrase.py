@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, time
 from typing import NoReturn
 
@@ -16,7 +17,15 @@ from foliot.domain.schedule.words.clauses import (
     cron_list,
 )
 from foliot.domain.schedule.words.days import read_days, read_relative_day, weekdays_between
-from foliot.domain.schedule.words.parts import Cursor, clock_time, duration, is_ordinal, one_clock, seconds_in
+from foliot.domain.schedule.words.parts import (
+    PARTS_OF_DAY,
+    Cursor,
+    clock_time,
+    duration,
+    is_ordinal,
+    one_clock,
+    seconds_in,
+)
 from foliot.domain.schedule.words.vocabulary import REFUSED, WordKind
 
 PERIODS = {
@@ -38,7 +47,9 @@ class Phrase:
 
     def read(self) -> ParsedClauses:
         cursor = self.cursor
-        while opening := cursor.accept("please", "run", "once", "remind"):
+        while opening := cursor.accept(
+            "please", "run", "once", "remind"
+        ):  # `rewrite.py` drops other openings
             self.said.once = self.said.once or opening.word == "once"
             cursor.accept("me")
         if cursor.peek().kind is WordKind.END:
@@ -65,6 +76,14 @@ class Phrase:
             self.inside(start)
         elif cursor.accept("from", "between"):
             self.window(start)
+        elif cursor.peek().word in {"except", "excluding", "but"}:
+            self.without_days(start)
+        elif token.word in PARTS_OF_DAY and token.word != "nightly":
+            self.part_of_day(start)
+        elif token.word in {"twice", "thrice"} or (
+            token.kind is WordKind.NUMBER and cursor.peek(1).word == "times"
+        ):
+            self.count(start)
         elif cursor.accept("by"):
             self.expect("clock")
             self.note("by_clock", True, start)
@@ -76,6 +95,8 @@ class Phrase:
             self.stamp(token.word, start)
         elif token.kind is WordKind.ZONE:
             self.end_in_zone()
+        elif "past" in (cursor.peek(1).word, cursor.peek(2).word):
+            self.at(start)
         elif not (self.days(start) or self.from_now(start)):
             self.not_bare("at ")
             if not self.times(start):
@@ -99,6 +120,9 @@ class Phrase:
             self.note("days", EVERY_DAY, start)
         elif token.word in PERIODS:
             self.period(start, 1)
+        elif token.word in PARTS_OF_DAY:
+            self.note("days", EVERY_DAY, start)
+            self.part_of_day(start)
         elif token.kind is WordKind.NUMBER and after.word in {"month", "months", "year", "years"}:
             cursor.at += 2
             cursor.refuse(
@@ -117,9 +141,41 @@ class Phrase:
             self.weeks(2, start)
         else:
             self.cursor.refuse(
-                "Every other week or weekday can be said, nothing else.",
-                "Write 'every other tuesday at 9am' or 'every 48 hours'.",
+                "Every other week, weekday, day, hour or minute can be said, nothing else.",
+                "Write 'every other tuesday at 9am' or 'every other hour'; months are named: 'in january, march and may'.",
             )
+
+    def without_days(self, start: int) -> None:
+        """`except sunday`, `but not on weekends`."""
+        cursor = self.cursor
+        cursor.take()
+        cursor.accept("on", "every")
+        found = read_days(cursor, sure=True) if cursor.peek().word not in REFUSED else None
+        if not isinstance(found, DayClause) or not found.weekdays:
+            cursor.at = start + 1
+            if cursor.peek().word in REFUSED or cursor.peek().kind is WordKind.END:
+                self.unexpected()
+            cursor.refuse(
+                "Only weekdays can be left out.",
+                "Write 'every day except sunday at 9am'; for dates, give the job a calendar.",
+                start=start,
+            )
+        self.note("excluded", found.weekdays, start)
+
+    def part_of_day(self, start: int) -> None:
+        """`morning` after a day, `in the morning`, `at night`: the time said must lie in it."""
+        self.note("part_of_day", PARTS_OF_DAY[self.cursor.take().word], start)
+
+    def count(self, start: int) -> None:
+        """`twice a day`, `three times a day`: so many clock times follow."""
+        token = self.cursor.take()
+        count = {"twice": 2, "thrice": 3}.get(token.word, token.number)
+        self.cursor.accept("times")
+        following = [self.cursor.peek(n).word for n in range(2)]
+        if following != ["every", "day"] and following[0] != "daily":
+            self.cursor.at = start
+            self.unexpected()
+        self.note("count", count, start)
 
     def weeks(self, count: int, start: int) -> None:
         if count > 520:
@@ -153,8 +209,14 @@ class Phrase:
     def at(self, start: int) -> None:
         if stamp := self.cursor.accept_kind(WordKind.STAMP):
             self.stamp(stamp.word, start)
+        elif self.cursor.peek().word == "night":
+            self.part_of_day(start)
         elif minutes := self.cursor.several(_minutes_past):
             self.note("past", tuple(sorted(set(minutes))), start)
+            if self.cursor.peek().word in {"every", "each"} and self.cursor.peek(1).word == "hour":
+                place = self.cursor.at
+                self.cursor.at += 2
+                self.note("pace", Pace(3600, counted=False), place)
         elif not self.times(start):
             self.unexpected()
 
@@ -185,6 +247,8 @@ class Phrase:
     def inside(self, start: int) -> None:
         if self.cursor.peek().kind is WordKind.ZONE:
             self.end_in_zone()
+        elif self.cursor.peek().word in PARTS_OF_DAY:
+            self.part_of_day(start)
         elif months := self.cursor.several(_month_range):
             found = frozenset[int]().union(*months)
             self.note("months", "*" if len(found) == 12 else cron_list(found), start)
@@ -210,13 +274,37 @@ class Phrase:
         if cursor.peek().kind is WordKind.WEEKDAY:
             self.weekdays(start, is_between=is_between)
             return
-        self.not_bare()
+        is_hours = self.hours_by_number()
+        if not is_hours:
+            self.not_bare()
         first = self.one_time()
         if not cursor.accept("to", "through", "until", "till", *(["and"] if is_between else [])):
             self.unexpected()
         last = self.one_time()
         one_clock(cursor, start, (first, last))
+        has_minutes = any(
+            token.kind is WordKind.CLOCK and not is_hours for token in cursor.tokens[start : cursor.at]
+        )
+        self.said.ends_before = is_between or not has_minutes
         self.note("window", (first, last), start)
+
+    def hours_by_number(self) -> bool:
+        """Return whether `from 8 to 18` follows a pace: beside a number over 12 both are hours of the 24-hour clock."""
+        first, joint, last = (self.cursor.peek(n) for n in range(3))
+        is_clock = (
+            self.said.pace is not None
+            and first.kind is last.kind is WordKind.NUMBER
+            and joint.word in {"to", "through", "and"}
+            and self.cursor.peek(3).kind not in {WordKind.HALF_OF_DAY, WordKind.UNIT, WordKind.MONTH}
+            and first.number < last.number
+            and not any(token.kind is WordKind.MONTH for token in self.cursor.tokens)
+            and 12 < last.number <= 23
+        )
+        if is_clock:
+            place = self.cursor.at
+            for at, token in ((place, first), (place + 2, last)):
+                self.cursor.tokens[at] = replace(token, kind=WordKind.CLOCK, word=f"{token.number:02}:00")
+        return is_clock
 
     def weekdays(self, start: int, *, is_between: bool) -> None:
         """`from monday to friday`, `between monday and friday`. One day alone would be a beginning, which is no part of a schedule."""

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from foliot.domain.errors import Mark, ScheduleInvalid
-from foliot.domain.schedule.words.vocabulary import EXAMPLES, REFUSED, WORDS, WordKind
+from foliot.domain.schedule.words.vocabulary import EXAMPLES, OTHER_WORDS, REFUSED, WORDS, WordKind
 
 LONGEST = 256
 AROUND_A_ZONE = " ,.\t\n"
@@ -126,7 +126,7 @@ def _word(text: str, word: str, start: int, end: int) -> WordToken:
     if word in WORDS:
         kind, number = WORDS[word]
         return WordToken(kind, word, start, end, number)
-    if word in REFUSED:
+    if word in REFUSED or word in OTHER_WORDS:
         return WordToken(WordKind.WORD, word, start, end)
     near = get_close_matches(word, WORDS, n=1, cutoff=0.7) if 3 < len(word) < 16 else []
     mended = text[:start] + near[0] + text[end:] if near else text
