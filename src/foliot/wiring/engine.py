@@ -22,7 +22,7 @@ from foliot.wiring.worker_process import WorkerProcess
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class EnginePace:
     """How often the loops look, in seconds, and how many due jobs a tick takes."""
 
     poll_interval: float = CHECK_EVERY
@@ -45,7 +45,7 @@ class Engine:
         policy: Callable[[], NotifierPolicy] | None = None,
         watcher: Watcher | None = None,
         is_scheduling: bool = True,
-        pace: Pace | None = None,
+        pace: EnginePace | None = None,
     ) -> None:
         """A node that is not scheduling leaves firing and sweeping to other nodes; without a watcher, sending as well.
 
@@ -53,7 +53,7 @@ class Engine:
         """
         self._announcer = Announcer(database)
         announce = self._announcer.announce
-        pace = pace or Pace()
+        pace = pace or EnginePace()
         scheduler = Scheduler(database, announce, check_every=pace.poll_interval, batch=pace.poll_batch)
         self._scheduler = Loop("scheduler", scheduler.step)
         self._is_scheduling = is_scheduling

@@ -46,7 +46,7 @@ from foliot.wiring.database import (
     restart_postgres,
     write_admin_key,
 )
-from foliot.wiring.engine import Engine, Pace
+from foliot.wiring.engine import Engine, EnginePace
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
@@ -127,7 +127,9 @@ class Node:
             if "watcher" in settings.roles
             else None,
             is_scheduling="scheduler" in settings.roles,
-            pace=Pace(settings.poll_interval / 1000, settings.poll_batch, settings.sweep_interval / 1000),
+            pace=EnginePace(
+                settings.poll_interval / 1000, settings.poll_batch, settings.sweep_interval / 1000
+            ),
         )
         self._apis: list[ApiProcess] = []
 

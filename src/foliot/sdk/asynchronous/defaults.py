@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone
-from foliot.sdk.job_fields import DurationLike
+from foliot.sdk.keywords import DefaultKeywords
 from foliot.sdk.request import ApiRequest
 from foliot.sdk.response import raise_for_error, reader
 from foliot.wire.defaults import DefaultsOut
-from foliot.wire.jobs import Retention, Retry
-
-
-class DefaultFields(TypedDict, total=False):
-    retry: Retry | dict[str, Any] | None
-    timeout: DurationLike | None
-    retention: Retention | dict[str, Any] | None
-    timezone: str | None
 
 
 class AsyncDefaultWrites(AsyncWrites[Changed, Gone]):
-    async def change(self, **fields: Unpack[DefaultFields]) -> Changed:
+    async def change(self, **fields: Unpack[DefaultKeywords]) -> Changed:
         """Change the given defaults; None gives one back to the installation. Jobs that inherit them follow."""
         return await self._write(self._changed, ApiRequest("PATCH", "/defaults", body=dict(fields)))
 

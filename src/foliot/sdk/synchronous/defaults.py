@@ -3,25 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
-from foliot.sdk.job_fields import DurationLike
+from foliot.sdk.keywords import DefaultKeywords
 from foliot.sdk.request import ApiRequest
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes
 from foliot.wire.defaults import DefaultsOut
-from foliot.wire.jobs import Retention, Retry
-
-
-class DefaultFields(TypedDict, total=False):
-    retry: Retry | dict[str, Any] | None
-    timeout: DurationLike | None
-    retention: Retention | dict[str, Any] | None
-    timezone: str | None
 
 
 class DefaultWrites(Writes[Changed, Gone]):
-    def change(self, **fields: Unpack[DefaultFields]) -> Changed:
+    def change(self, **fields: Unpack[DefaultKeywords]) -> Changed:
         """Change the given defaults; None gives one back to the installation. Jobs that inherit them follow."""
         return self._write(self._changed, ApiRequest("PATCH", "/defaults", body=dict(fields)))
 

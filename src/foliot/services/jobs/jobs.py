@@ -23,7 +23,6 @@ from foliot.domain.schedule.parse import anchored, check_schedule
 from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.quota_steps import check_job_quota
-from foliot.services.jobs.default_steps import load_defaults
 from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.jobs.lock_steps import check_revision
 from foliot.services.jobs.owner_steps import resolve_owner
@@ -31,6 +30,7 @@ from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import status_after
 from foliot.services.secrets.reference_steps import write_references
 from foliot.services.workers.host_steps import check_target
+from foliot.storage.identity import defaults
 from foliot.storage.jobs import calendars, job_types, jobs
 from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import StoredJob
@@ -52,8 +52,10 @@ class JobDraft:
         return None if found is None else found.config_schema
 
     async def load_defaults(self) -> JobDefaults:
-        """Return the values for fields that the job leaves out."""
-        return await load_defaults(self.tx)
+        """Return the values for fields that the job leaves out. They stay as they are until the transaction ends."""
+        assert self.tx.workspace_id is not None
+        await defaults.lock_shared(self.tx)
+        return (await defaults.load(self.tx, self.tx.workspace_id)).values
 
     async def resolve_owner(
         self, scope: Scope, given: str | None, default: PrincipalId | None
