@@ -99,3 +99,16 @@ async def test_a_full_batch_is_followed_by_the_next_at_once(
     clock.advance(MINUTE)
     assert await scheduler.step() == AT_ONCE
     assert await scheduler.step() > AT_ONCE
+
+
+async def test_its_first_step_logs_how_many_jobs_were_due_before_it_started(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, caplog: pytest.LogCaptureFixture
+) -> None:
+    await beat_every(MINUTE, database, workspace)
+    clock.advance(10 * MINUTE)
+    scheduler = Scheduler(database, lambda hint: None)
+    with caplog.at_level("INFO"):
+        await scheduler.step()
+        clock.advance(MINUTE)
+        await scheduler.step()
+    assert [each.jobs for each in caplog.records if each.message == "scheduler.recovering"] == [1]  # type: ignore[attr-defined]

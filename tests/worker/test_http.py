@@ -16,7 +16,7 @@ from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.egress.client import KEPT, Egress, parse_retry_after
 from foliot.egress.signatures import key_of, signature_headers
-from foliot.handlers.http import HttpHandler
+from foliot.handlers.http import HttpConfig, HttpHandler
 from foliot.handlers.registry import Assignment, HandlerResult
 from foliot.sdk.context import Context
 from foliot.testing.clock import ManualClock
@@ -258,3 +258,9 @@ async def test_a_secret_with_the_line_break_of_its_file_is_sent_without() -> Non
     async with target(said(200)) as (url, came):
         await run({"url": url, "headers": {"Authorization": "Bearer x\n"}})
     assert b"authorization: Bearer x\r\n" in came[0]
+
+
+@pytest.mark.parametrize("name", ["Foliot-Run-Id", "foliot-fence", "FOLIOT-ANYTHING"])
+async def test_a_job_cannot_set_the_headers_by_which_receivers_know_a_run(name: str) -> None:
+    with pytest.raises(ValueError, match="set by Foliot"):
+        HttpConfig.model_validate({"url": "https://example.com/", "headers": {name: "x"}})

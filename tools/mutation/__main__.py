@@ -12,6 +12,7 @@ import random
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -44,10 +45,11 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(ROOT, folder, ignore=NOT_COPIED, symlinks=True, dirs_exist_ok=True)
-        hidden = ("PYTHONDONTWRITEBYTECODE", "PROVE")
+        self._python = _make_environment(folder)
+        hidden = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PROVE")
         env = {name: value for name, value in os.environ.items() if name not in hidden}
-        # PYTHONPATH comes before the editable installation. CI: properties try the same examples each time.
-        self._env = env | {"PYTHONPATH": f"{folder / 'src'}", "CI": "yes", "PLANTED_BUG": "yes"}
+        # CI: properties try the same examples each time.
+        self._env = env | {"CI": "yes", "PLANTED_BUG": "yes"}
 
     @contextmanager
     def with_bug(self, bug: Bug) -> Iterator[None]:
@@ -61,7 +63,7 @@ class Copy:
 
     def run_tests(self, tests: Sequence[str], *args: str) -> tuple[int, str]:
         """Return pytest's exit code and output."""
-        command = (sys.executable, "-m", "pytest", "-q", f"--timeout={LONGEST_TEST}", *args, *tests)
+        command = (str(self._python), "-m", "pytest", "-q", f"--timeout={LONGEST_TEST}", *args, *tests)
         try:
             done = subprocess.run(
                 command,
@@ -81,6 +83,24 @@ class Copy:
         path.write_text(text)
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             compiled.unlink()  # its stamp has whole seconds, and we may write twice in one
+
+
+def _make_environment(folder: Path) -> Path:
+    """Make a virtual environment with the packages of this one and the code of the copy; return its Python.
+
+    PYTHONPATH would not do: processes that handlers start ignore it.
+    """
+    packages = Path(sysconfig.get_path("purelib"))
+    venv = folder / ".venv"
+    own = venv / packages.relative_to(sys.prefix)
+    own.mkdir(parents=True)
+    # A path in a .pth file is added as it is: the editable installation that the packages hold is not read.
+    (own / "copy.pth").write_text(f"{folder / 'src'}\n{packages}\n")
+    shutil.copy(Path(sys.prefix, "pyvenv.cfg"), venv)
+    python = venv / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    return python
 
 
 def try_bug(copy: Copy, bug: Bug) -> Result:

@@ -33,6 +33,7 @@ COMMANDS = {
     "incidents": "incidents:app",
     "workers": "workers:workers",
     "hosts": "hosts:app",
+    "leases": "workers:leases",
     "queues": "workers:queues",
     "job-types": "workers:job_types",
     "events": "events:events",

@@ -196,5 +196,9 @@ class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
 
 
+class MisplacedDatabase(DatabaseUnavailable):
+    """The address leads to a standby, or to a database that is not this installation's. The sentence names no address."""
+
+
 def not_found(noun: str) -> NotFound:
     return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")

@@ -63,6 +63,8 @@ RESERVED_HEADERS = frozenset(
         "upgrade",
     }
 )
+# Answers about the request itself: sent again as it is, it gets them again. 401, 403, 404 and 409 may be mended at the receiver.
+NEVER_BETTER = frozenset({400, 405, 406, 410, 411, 413, 414, 415, 422, 431, 501, 505})
 EGRESS_ALLOW = "egress_allow"  # in the validation context: the networks that this node may reach
 HeaderName = Annotated[
     str,
@@ -95,8 +97,13 @@ def _address(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def _is_reserved(name: str) -> bool:
+    """Return whether Foliot sets this header: receivers trust `Foliot-Run-Id` and the like."""
+    return name.lower() in RESERVED_HEADERS or name.lower().startswith("foliot-")
+
+
 def _not_reserved(value: str) -> str:
-    if value.lower() in RESERVED_HEADERS:
+    if _is_reserved(value):
         raise refusal("header", f"The header {value} is set by Foliot.", "Leave it out.")
     return value
 
@@ -276,7 +283,7 @@ def _content(assignment: Assignment, values: Values) -> bytes | None:
 
 
 def _header_name(name: str) -> str:
-    if name.lower() in RESERVED_HEADERS:
+    if _is_reserved(name):
         raise InvalidRequest(f"The header {name} is set by Foliot; take it out of config.headers.")
     return name.lower()
 
@@ -304,4 +311,7 @@ def _result(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
     wait = retry_after(answer, now)
     if wait is not None:
         message += f" It asks to be left alone for {write_duration(wait)}."
-    return HandlerResult(Failed(RunError("http_status", message), not_before=wait), output)
+    permanent = code in NEVER_BETTER and wait is None
+    if permanent:
+        message += " The same request would get the same answer, so it is not retried."
+    return HandlerResult(Failed(RunError("http_status", message), permanent, wait), output)

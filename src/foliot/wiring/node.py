@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -217,8 +218,11 @@ class Node:
         lines = [f"  database   PostgreSQL {self._facts.version}, {self._handle.where}"]
         if first is not None:
             log.info("key.created", extra={"prefix": first.prefix, "path": written[0]})
-            lines.append(f"  admin key  {first.secret}")
-            lines.append(f"             shown this once, kept in {written[0]}")
+            if sys.stdout.isatty():
+                lines.append(f"  admin key  {first.secret}")
+                lines.append(f"             shown this once, kept in {written[0]}")
+            else:  # a file or a log collector would keep it
+                lines.append(f"  admin key  kept in {written[0]}")
         if allows_loopback(self._settings):
             lines.append(LOOPBACK_LINE)
         return lines

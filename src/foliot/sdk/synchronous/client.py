@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.worker import WorkerApi
     from foliot.wire.audit import AuditOut, EventOut
     from foliot.wire.batch import BatchOut, BatchWrite
-    from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
+    from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
@@ -266,6 +266,13 @@ class Client:
         from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
 
         return self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
+
+    def leases(self, *, overdue: bool = False) -> LeasesOut:
+        """Return the running attempts and the workers that hold them, the next deadline first."""
+        from foliot.wire.fleet import LeasesOut  # noqa: PLC0415
+
+        request = ApiRequest("GET", "/leases", query={"overdue": overdue})
+        return self._http.read(LeasesOut, request)
 
     def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""

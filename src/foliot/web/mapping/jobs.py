@@ -187,6 +187,7 @@ def run_out(record: RunRecord) -> RunOut:
         job_id=record.job_id,
         job_name=record.job_name,
         number=record.number,
+        occurrence=f"sched-{record.job_id.hex[-8:]}-n{record.number}-rc{max(0, record.attempt_count - 1)}",
         status=record.status.value,
         skip_reason=record.skip_reason and record.skip_reason.value,
         note=record.note,
@@ -261,7 +262,11 @@ def milliseconds(length: timedelta) -> int:
 
 
 def _error(error: RunError | None) -> RunErrorOut | None:
-    return None if error is None else RunErrorOut(code=error.code, message=error.message)
+    return (
+        None
+        if error is None
+        else RunErrorOut(code=error.code, message=error.message, traceback=error.traceback)
+    )
 
 
 def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
