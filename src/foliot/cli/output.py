@@ -7,7 +7,9 @@ Why: docs/decisions/802-command-line-output.md
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING, TextIO
@@ -87,6 +89,10 @@ def exit_code_of(error: FoliotError) -> Exit:
 def exit_code_of_api_error(status: int | None, code: str) -> Exit:
     found = BY_CODE.get(code) if status is None else BY_STATUS.get(status)
     return found or Exit.FAILURE
+
+
+# In JSON strings: DEL and C1 controls, zero-width and bidirectional marks, line and paragraph separators.
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def print_out(text: str = "") -> None:
@@ -181,6 +187,12 @@ def quote(mark: Mark) -> str:
     shown = "".join(each if each.isprintable() else "?" for each in mark.text[start : start + MAX_QUOTE])
     end = min(mark.end - start, len(shown) + 1)
     return Mark(shown, mark.start - start, end).caret()
+
+
+def dump_json(value: object, indent: int | None = None) -> str:
+    """Write JSON as text that a terminal can show: characters that steer it or turn the reading direction are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def escape_control(text: str) -> str:
