@@ -26,6 +26,7 @@ COMMANDS = {
     "calendars": "calendars:app",
     "rooms": "rooms:app",
     "limits": "limits:app",
+    "defaults": "defaults:app",
     "secrets": "secrets:app",
     "channels": "channels:app",
     "notify": "channels:notify",

@@ -21,6 +21,7 @@ from foliot.wire.shape import PAGE, Page
 
 if TYPE_CHECKING:
     from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi
+    from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi
     from foliot.sdk.asynchronous.freezes import AsyncFreezesApi
     from foliot.sdk.asynchronous.hosts import AsyncHostsApi
     from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
@@ -102,6 +103,12 @@ class AsyncClient:
         from foliot.sdk.asynchronous.limits import AsyncLimitsApi  # noqa: PLC0415
 
         return AsyncLimitsApi(self._http)
+
+    @cached_property
+    def defaults(self) -> AsyncDefaultsApi:
+        from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi  # noqa: PLC0415
+
+        return AsyncDefaultsApi(self._http)
 
     @cached_property
     def rooms(self) -> AsyncRoomsApi:

@@ -22,6 +22,7 @@ from foliot.wire.shape import PAGE, Page
 
 if TYPE_CHECKING:
     from foliot.sdk.synchronous.calendars import CalendarsApi
+    from foliot.sdk.synchronous.defaults import DefaultsApi
     from foliot.sdk.synchronous.freezes import FreezesApi
     from foliot.sdk.synchronous.hosts import HostsApi
     from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
@@ -103,6 +104,12 @@ class Client:
         from foliot.sdk.synchronous.limits import LimitsApi  # noqa: PLC0415
 
         return LimitsApi(self._http)
+
+    @cached_property
+    def defaults(self) -> DefaultsApi:
+        from foliot.sdk.synchronous.defaults import DefaultsApi  # noqa: PLC0415
+
+        return DefaultsApi(self._http)
 
     @cached_property
     def rooms(self) -> RoomsApi:
