@@ -157,8 +157,8 @@ def print_result(result: Result) -> None:
     print(f"{word:<9} {result.seconds:5.1f} s  {result.bug.name:<60} {result.by}", flush=True)
 
 
-def judge(results: Sequence[Result], left: int) -> int:
-    """Print the totals and return the exit code: 0 with enough bugs caught and every survivor explained."""
+def judge(results: Sequence[Result], left: int, *, is_whole: bool) -> int:
+    """Print the totals and return the exit code: 0 with every survivor explained and, of the whole table, enough bugs caught."""
     caught = sum(result.is_caught for result in results)
     share = caught / len(results) if results else 1.0
     print(
@@ -174,7 +174,7 @@ def judge(results: Sequence[Result], left: int) -> int:
             )
         elif result.bug.survives is not None:
             print(f"  caught by now, so delete its `survives`: {result.bug.name}")
-    return int(share < BAR or unexplained > 0)
+    return int(unexplained > 0 or (is_whole and share < BAR))
 
 
 def main(args: Sequence[str]) -> int:
@@ -190,7 +190,8 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=None, help="of that order")
     parser.add_argument("--check", action="store_true", help="first run all named tests without any bug")
     chosen = parser.parse_args(args)
-    bugs = select_bugs(load_bugs(), chosen.bugs)
+    table = load_bugs()
+    bugs = select_bugs(table, chosen.bugs)
     for bug in bugs:
         bug.apply((ROOT / bug.file).read_text())
     if chosen.list:
@@ -209,7 +210,7 @@ def main(args: Sequence[str]) -> int:
     for result in try_all(bugs, chosen.at_once, until):
         print_result(result)
         results.append(result)
-    return judge(results, len(bugs) - len(results))
+    return judge(results, len(bugs) - len(results), is_whole=len(results) == len(table))
 
 
 if __name__ == "__main__":
