@@ -84,6 +84,7 @@ TABLE = {
     ("GET", "/api/v1/events"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/logs"): "viewer",
     ("GET", "/api/v1/queues"): "viewer",
+    ("GET", "/api/v1/leases"): "viewer",
     ("GET", "/api/v1/job-types"): "viewer",
     ("GET", "/api/v1/hosts"): "viewer",
     ("GET", "/api/v1/hosts/{host_id}"): "viewer",
@@ -260,6 +261,7 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
         assert (await api.request("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
 
 
+@pytest.mark.requirement("S4-26", "S4-AC-11")
 async def test_an_agent_sees_its_own_jobs_alone(api: ApiHarness, clock: ManualClock) -> None:
     agent = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     api.keys["acme", "agent"] = agent

@@ -154,8 +154,8 @@ def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
     """The next times of a job; those within a freeze say so."""
     items = times_out(upcoming.job.definition.spec.schedule, upcoming.times)
     for item, time in zip(items, upcoming.times, strict=True):
-        freeze = freeze_at(upcoming.freezes, time.due_at)
-        item.notes += [] if freeze is None else [freeze_note(freeze)]
+        if (freeze := freeze_at(upcoming.freezes, time.due_at)) is not None:
+            item.notes.append(freeze_note(freeze))
     return TimesOut(items=items, notes=list(upcoming.notes))
 
 
