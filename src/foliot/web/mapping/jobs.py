@@ -151,10 +151,13 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
 
 def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
     """The next times of a job; those within a freeze say so."""
-    items = times_out(upcoming.job.definition.spec.schedule, upcoming.times)
-    for item, time in zip(items, upcoming.times, strict=True):
+    items = []
+    for item, time in zip(
+        times_out(upcoming.job.definition.spec.schedule, upcoming.times), upcoming.times, strict=True
+    ):
         freeze = freeze_at(upcoming.freezes, time.due_at)
-        item.notes += [] if freeze is None else [freeze_note(freeze)]
+        more = [] if freeze is None else [freeze_note(freeze)]
+        items.append(item.model_copy(update={"notes": [*item.notes, *more]}))
     return TimesOut(items=items, notes=list(upcoming.notes))
 
 
