@@ -68,7 +68,7 @@ def setting_row(row: Setting) -> str:
 def shown(default: object) -> str:
     if isinstance(default, bool):
         return "yes" if default else "no"
-    return ",".join(default) if isinstance(default, tuple) else str(default)
+    return ",".join(str(each) for each in default) if isinstance(default, tuple) else str(default)
 
 
 @cache

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from foliot.domain.policy import Retry
 from foliot.settings import BY_NAME, TABLE, Settings, SettingsError, format_value, load, without_password
+from foliot.wiring.policies import defaults_of
 
 
 def messages(environ: dict[str, str], cwd: Path, **flags: str) -> list[str]:
@@ -62,6 +65,24 @@ def test_every_mistake_is_told_at_once_with_its_source(tmp_path: Path) -> None:
     assert messages({"FOLIOT_PORT": "abc"}, tmp_path)[-1] == (
         "FOLIOT_PORT from the environment is 'abc'; it must be a whole number from 0 to 65535."
     )
+
+
+@pytest.mark.requirement("S1-ENV-3", "S1-ENV-4", "S1-ENV-5", "S2-14", "S4-34")
+def test_defaults_and_pace_are_settings_and_wrong_ones_stop_the_start(tmp_path: Path) -> None:
+    (tmp_path / "foliot.toml").write_text("default_retry_delays = [60, 120]\n")
+    given = {"FOLIOT_DEFAULT_TIMEOUT": "300", "FOLIOT_DEFAULT_RETRIES": "2", "FOLIOT_POLL_INTERVAL": "1000"}
+    settings = load(given, {}, tmp_path)
+    values = defaults_of(settings)
+    assert values.retry == Retry(2, delays=(timedelta(seconds=60), timedelta(seconds=120)))
+    assert (values.timeout, settings.poll_interval) == (timedelta(minutes=5), 1_000)
+    assert load({"FOLIOT_DEFAULT_RETRY_DELAYS": "5, 15"}, {}, tmp_path).default_retry_delays == (5, 15)
+    assert messages({"FOLIOT_DEFAULT_RETRY_DELAYS": "5,soon", "FOLIOT_POLL_BATCH": "0"}, tmp_path) == [
+        (
+            "FOLIOT_DEFAULT_RETRY_DELAYS from the environment is '5,soon'; "
+            "it must be whole numbers from 0 to 31536000, divided by commas."
+        ),
+        "FOLIOT_POLL_BATCH from the environment is '0'; it must be a whole number from 1 to 10000.",
+    ]
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "8_700", "+1", "1.0", "٨٧٠٠", "9" * 5000, "0x10"])

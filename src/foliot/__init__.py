@@ -6,20 +6,74 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foliot.sdk import AsyncClient, Client, Foliot
     from foliot.sdk.app.job import Job
-    from foliot.sdk.context import Context
-    from foliot.sdk.outcomes import Fail, Retry, Skip
+    from foliot.sdk.context import Context, FakeContext
+    from foliot.sdk.errors import (
+        Conflict,
+        Denied,
+        FoliotApiError,
+        Invalid,
+        NotFound,
+        RateLimited,
+        Stale,
+        Unauthorized,
+        Unavailable,
+        Unreachable,
+        Unreadable,
+        Untrusted,
+    )
+    from foliot.sdk.outcomes import Cancel, Fail, Retry, Skip, TimeOut
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "Context", "Fail", "Foliot", "Job", "Retry", "Skip", "__version__"]
+__all__ = [
+    "AsyncClient",
+    "Cancel",
+    "Client",
+    "Conflict",
+    "Context",
+    "Denied",
+    "Fail",
+    "FakeContext",
+    "Foliot",
+    "FoliotApiError",
+    "Invalid",
+    "Job",
+    "NotFound",
+    "RateLimited",
+    "Retry",
+    "Skip",
+    "Stale",
+    "TimeOut",
+    "Unauthorized",
+    "Unavailable",
+    "Unreachable",
+    "Unreadable",
+    "Untrusted",
+    "__version__",
+]
 _HOMES = {
     "AsyncClient": "foliot.sdk",
+    "Cancel": "foliot.sdk.outcomes",
     "Client": "foliot.sdk",
+    "Conflict": "foliot.sdk.errors",
     "Context": "foliot.sdk.context",
+    "Denied": "foliot.sdk.errors",
     "Fail": "foliot.sdk.outcomes",
+    "FakeContext": "foliot.sdk.context",
     "Foliot": "foliot.sdk",
+    "FoliotApiError": "foliot.sdk.errors",
+    "Invalid": "foliot.sdk.errors",
     "Job": "foliot.sdk.app.job",
+    "NotFound": "foliot.sdk.errors",
+    "RateLimited": "foliot.sdk.errors",
     "Retry": "foliot.sdk.outcomes",
     "Skip": "foliot.sdk.outcomes",
+    "Stale": "foliot.sdk.errors",
+    "TimeOut": "foliot.sdk.outcomes",
+    "Unauthorized": "foliot.sdk.errors",
+    "Unavailable": "foliot.sdk.errors",
+    "Unreachable": "foliot.sdk.errors",
+    "Unreadable": "foliot.sdk.errors",
+    "Untrusted": "foliot.sdk.errors",
 }
 
 

@@ -7,14 +7,20 @@ import signal
 import sys
 from typing import Any
 
-from bullmq import Worker
+from bullmq import UnrecoverableError, Worker
 
 from tests.bridges import engine_functions
 
 
 async def process(job: Any, token: str) -> Any:
     assert job.name == "work"
-    return await asyncio.to_thread(engine_functions.work, **job.data)
+    given = {name: value for name, value in job.data.items() if name != "foliot"}
+    if given.pop("unrecoverable", False):
+        raise UnrecoverableError("never again")
+    if given.pop("talk", False):
+        await job.updateProgress(40)
+        await job.log("half of it")
+    return await asyncio.to_thread(engine_functions.work, **given)
 
 
 async def main(url: str, queue: str) -> None:

@@ -13,6 +13,8 @@ from tests.bridges.engines import celery_broker
 app = Celery("tests", broker=celery_broker(os.environ["BROKER"]), backend=os.environ["BROKER"])
 
 
-@app.task(name="engine_functions.work", ignore_result=True)  # type: ignore[untyped-decorator]  # a hand-over asks for the result all the same
-def work(**given: Any) -> Any:
+@app.task(name="engine_functions.work", ignore_result=True, bind=True)  # type: ignore[untyped-decorator]  # a hand-over asks for the result all the same
+def work(self: Any, **given: Any) -> Any:
+    if given.pop("talk", False):
+        self.update_state(state="PROGRESS", meta={"current": 40, "total": 80})
     return engine_functions.work(**given)

@@ -34,13 +34,15 @@ class InProcessWorker:
         )
         handlers: Mapping[str, Any] = {kind: registry.load_handlers(deps)[kind]}
         self.worker = Worker(self.link, handlers, permits=1)
-        reporter, logs = self.worker.reporter, self.worker.logs
+        reporter, logs, progress = self.worker.reporter, self.worker.logs, self.worker.progress
         self._loops = [
             Loop("claim", self.worker.step),
             Loop("report", reporter.step),
             Loop("logs", logs.step),
+            Loop("progress", progress.step),
         ]
-        self.worker.wake, reporter.wake, logs.wake = (each.wake for each in self._loops)
+        wakes = (each.wake for each in self._loops)
+        self.worker.wake, reporter.wake, logs.wake, progress.wake = wakes
         self.tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:

@@ -7,7 +7,8 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,18 @@ from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.schedule import Manual
+from foliot.handlers.bridge.redis_notes import HandoverNotes
 from foliot.services.identity.installation import first_start
 from foliot.services.jobs import jobs
 from foliot.services.runs import history, logs
+from foliot.services.runs.explain import explain_run
 from foliot.services.runs.run_control import cancel_run, run_now
 from foliot.services.settlement.sweep import sweep
 from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST
 from foliot.worker import worker
-from tests.bridges.engines import KINDS, ROOT, RQ, QueueEngine, free_port, valkey
+from tests.bridges.engines import BULLMQ, KINDS, ROOT, RQ, QueueEngine, free_port, valkey
 from tests.bridges.in_process_worker import run_in_process_worker
 from tests.polling import wait_until
 
@@ -200,6 +203,85 @@ async def test_a_failure_comes_back_in_the_engines_words_and_is_retried_by_folio
     assert (first.status, second.status) == ("failed", "succeeded")
     assert (first.external_id, second.external_id) == (f"foliot-{run_id}-1", f"foliot-{run_id}-2")
     assert bench.begun() == 2
+
+
+async def test_an_end_that_comes_before_the_push_is_confirmed_is_not_met_again_by_the_next_attempt(
+    bench: Bench, broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine confirms late. The note of an attempt that failed must stay closed."""
+    flag, closed = bench.folder / "fails-once", asyncio.Event()
+    flag.touch()
+    confirm, close = HandoverNotes.confirm, HandoverNotes.close
+
+    async def confirm_late(notes: HandoverNotes, handovers: Any) -> None:
+        await wait_until(lambda: not flag.exists())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(closed.wait(), 1)  # in the wrong order it is closed first
+        await confirm(notes, handovers)
+
+    async def close_and_tell(notes: HandoverNotes, handover: Any) -> None:
+        await close(notes, handover)
+        closed.set()
+
+    monkeypatch.setattr(HandoverNotes, "confirm", confirm_late)
+    monkeypatch.setattr(HandoverNotes, "close", close_and_tell)
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
+        run = await bench.ended(await bench.start(fail=str(flag), value=2))
+    assert [each.status for each in run.attempts or ()] == ["failed", "succeeded"]
+
+
+async def test_facts_of_the_run_are_filled_into_its_input(bench: Bench, broker: str) -> None:
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
+        run_id = await bench.start(
+            value={"run": "{{run.id}}", "text": "attempt {{run.attempt}}, {{unknown}}"}
+        )
+        run = await bench.ended(run_id)
+    assert run.output == {"value": {"run": str(run_id), "text": "attempt 1, {{unknown}}"}}
+
+
+@pytest.mark.parametrize(
+    "kind", [each for each in KINDS if each.type != "rq"], ids=lambda kind: kind.type, indirect=True
+)
+async def test_progress_and_log_lines_of_the_engine_reach_the_run(bench: Bench, broker: str) -> None:
+    async with run_in_process_worker(bench.database, bench.kind.type, bench.kind.urls(broker)):
+        run_id = await bench.start(talk=True, gate=str(bench.gate))
+        share = "40 % (40 of 100)" if bench.kind.type == "bullmq" else "50 % (40 of 80)"
+        await _until(lambda: bench.says(run_id, share))
+        bench.gate.touch()
+        await bench.ended(run_id)
+        if bench.kind.type == "bullmq":
+            assert await bench.says(run_id, "half of it")
+
+
+async def test_an_unrecoverable_error_of_bullmq_is_not_retried(
+    live: Database, broker: str, folder: Path, tmp_path: Path, owner: psycopg.Connection[Any]
+) -> None:
+    bench = await _bench(live, BULLMQ, tmp_path, owner)
+    with BULLMQ.worker(broker, folder / "unrecoverable.log"):
+        async with run_in_process_worker(live, "bullmq", BULLMQ.urls(broker)):
+            run = await bench.ended(await bench.start(unrecoverable=True))
+    assert (run.status, run.attempt_count) == (RunStatus.FAILED, 1)
+    assert run.error is not None
+    assert "never again" in run.error.message
+
+
+async def test_a_run_that_no_worker_of_the_engine_takes_says_so(
+    live: Database, broker: str, tmp_path: Path, owner: psycopg.Connection[Any]
+) -> None:
+    kind = replace(BULLMQ, config={"name": "work", "queue": "nobody-serves-this"})
+    bench = await _bench(live, kind, tmp_path, owner)
+    sentence = "It waits in the queue nobody-serves-this of BullMQ, and no worker there has taken it."
+
+    async def is_explained() -> bool:
+        return sentence in (await explain_run(live, Scope(bench.workspace), run_id)).explanation.facts
+
+    async with run_in_process_worker(live, "bullmq", kind.urls(broker)):
+        run_id = await bench.start(ends=6 * SECOND, retry=Retry(max=0))
+        await _until(is_explained)
+        run = await bench.ended(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code) == (RunStatus.FAILED, "not_taken")
+    assert sentence in run.error.message
 
 
 async def test_a_bridge_killed_between_push_and_note_is_followed_by_one_that_finds_the_push(

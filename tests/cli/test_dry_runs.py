@@ -119,3 +119,25 @@ async def test_applying_a_file_to_jobs_of_an_app_needs_force(run_command: RunCom
     done = await run_command("apply", "-f", str(file), "--force")
     assert done.code == 0, done.err
     assert "x" in (await run_command("jobs", "show", "sync")).json["tags"]
+
+
+@pytest.mark.requirement("C-4", "C-6")
+async def test_defaults_are_shown_tried_set_and_inherited(run_command: RunCommand, tmp_path: Path) -> None:
+    tried = await run_command("defaults", "set", "--timeout", "20m", "--dry-run", "-o", "table")
+    assert "Would be set. Nothing was done." in tried.out
+    assert (await run_command("defaults", "show")).json["timeout"] == "10m"
+    await run_command("jobs", "create", "nightly", "--python", "work:hello", "--schedule", "0 3 * * *")
+    await run_command("jobs", "create", "own", "--python", "work:hello", "--manual", "--timeout", "10m")
+    set_to = ("--timeout", "20m", "--retries", "1", "--keep-last", "5")
+    assert (await run_command("defaults", "set", *set_to)).code == 0
+    page = (await run_command("jobs", "show", "nightly", "-o", "table")).out
+    assert "timeout    20m  (of the workspace)" in page, page
+    assert (await run_command("jobs", "show", "own")).json["timeout"] == "10m"
+    path = tmp_path / "jobs.yaml"
+    await run_command("export", "-f", str(path))
+    assert path.read_text().count("timeout: 10m") == 1, "an inherited value is not exported, an own one is"
+    plan = (await run_command("apply", "-f", str(path), "--plan")).json
+    assert ([each["name"] for each in plan["change"]], len(plan["same"])) == ([], 2)
+    await run_command("defaults", "set", "--reset", "timeout", "--reset", "retry")
+    assert (await run_command("jobs", "show", "nightly")).json["inherited"]["timeout"] == "installation"
+    assert (await run_command("defaults", "set")).code == 2

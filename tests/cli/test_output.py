@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from foliot.cli.output import MAX_QUOTE, Exit, format_error, quote, report_error
+from foliot.cli.output import MAX_QUOTE, Exit, dump_json, format_error, quote, report_error
 from foliot.cli.tables import Column, Table, render
 from foliot.domain.errors import (
     Conflict,
@@ -78,3 +80,11 @@ def test_a_table_is_aligned_and_has_no_trailing_blanks() -> None:
     ]
     table = Table(columns, [("a", "1"), ("longer", "")])
     assert render(table, 80) == "NAME    VALUE\na       1\nlonger"
+
+
+def test_json_never_steers_a_terminal() -> None:
+    steering = "a\x9b31m\u202eb\u2028\x7f\ufeff"
+    shown = dump_json({"name": steering, "ok": "é 日本"}, indent=2)
+    assert json.loads(shown) == {"name": steering, "ok": "é 日本"}
+    assert "é 日本" in shown
+    assert all(each.isprintable() or each == "\n" for each in shown)

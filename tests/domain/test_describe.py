@@ -110,7 +110,7 @@ def test_a_cron_expression_is_told_in_words(expr: str) -> None:
         ),
         (Interval(timedelta(minutes=10)), "Every 10 minutes"),
         (Interval(timedelta(seconds=1)), "Every second"),
-        (Interval(timedelta(hours=1)), "Every 60 minutes"),
+        (Interval(timedelta(hours=1)), "Every 1 hour"),
         (Interval(timedelta(seconds=90)), "Every 1 minute and 30 seconds"),
         (Interval(timedelta(minutes=5), mode=IntervalMode.FIXED_DELAY), "5 minutes after each run has ended"),
         (Interval(timedelta(minutes=5), anchor=NOW, spread=timedelta(seconds=9)), "Every 5 minutes; spread over 9 seconds"),

@@ -92,28 +92,26 @@ def test_the_scope_system_is_for_the_installation_s_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "wanted", "is_own", "error"),
+    ("ends", "wanted", "error"),
     [
-        (None, None, True, None),
-        (None, NOW + HOUR, True, None),
-        (None, NOW, True, Invalid),
-        (NOW + HOUR, NOW + HOUR, True, None),
-        (NOW + HOUR, None, True, Denied),
-        (NOW + HOUR, NOW + 2 * HOUR, True, Denied),
-        (NOW + HOUR, None, False, None),
-        (NOW + HOUR, NOW - HOUR, False, Invalid),
+        (None, None, None),
+        (None, NOW + HOUR, None),
+        (None, NOW, Invalid),
+        (NOW + HOUR, NOW + HOUR, None),
+        (NOW + HOUR, None, Denied),
+        (NOW + HOUR, NOW + 2 * HOUR, Denied),
+        (NOW + HOUR, NOW - HOUR, Invalid),
     ],
 )
-def test_a_key_makes_none_for_itself_that_outlives_it(
-    ends: datetime | None, wanted: datetime | None, is_own: bool, error: type[FoliotError] | None
+def test_a_key_makes_none_that_outlives_it(
+    ends: datetime | None, wanted: datetime | None, error: type[FoliotError] | None
 ) -> None:
     maker = KeyHolder(PRINCIPALS[3], KeyId(uuid4()), frozenset(), ends)
-    holder = PRINCIPALS[3] if is_own else PRINCIPALS[0]
     if error is None:
-        check_expiry(maker, holder, wanted, NOW)
+        check_expiry(maker, wanted, NOW)
     else:
         with pytest.raises(error):
-            check_expiry(maker, holder, wanted, NOW)
+            check_expiry(maker, wanted, NOW)
 
 
 def test_an_end_only_comes_nearer() -> None:

@@ -42,8 +42,7 @@ def test_every_status_meets_every_event_and_moves_or_is_refused_with_what_is_pos
         else:
             assert isinstance(answer, IllegalMove)
             assert status.value.replace("_", " ") in answer.message
-            assert event.value.replace("_", " ") in answer.message
-            assert answer.hint
+            assert "From " not in (answer.hint or "")
 
 
 def moved(status: Any, event: Any) -> StrEnum | IllegalMove:
@@ -57,8 +56,12 @@ def moved(status: Any, event: Any) -> StrEnum | IllegalMove:
 def test_a_refusal_names_what_it_is_what_was_asked_and_what_is_possible() -> None:
     with pytest.raises(IllegalMove) as refused:
         advance(JobStatus.PAUSED, JobEvent.PAUSE)
-    assert refused.value.message == "This job is paused, so it cannot pause."
-    assert refused.value.hint == "From paused it can: resume, disable, complete, fail, expire, archive."
+    assert refused.value.message == "This job is already paused."
+    assert refused.value.hint == "You can resume, disable or archive it."
+    with pytest.raises(IllegalMove) as refused:
+        advance(JobStatus.COMPLETED, JobEvent.PAUSE)
+    assert refused.value.message == "This job is completed; it cannot be paused."
+    assert refused.value.hint == "You can archive it."
 
 
 def test_a_finished_run_never_changes_and_points_at_retry() -> None:
@@ -73,8 +76,8 @@ def test_a_finished_run_never_changes_and_points_at_retry() -> None:
     assert FAILURES < TERMINAL
     with pytest.raises(IllegalMove) as refused:
         advance(RunStatus.SUCCEEDED, RunEvent.CLAIM)
-    assert "final" in refused.value.message
-    assert refused.value.hint == "Retry makes a new run of the same job."
+    assert refused.value.message == "This run has already ended: it is succeeded."
+    assert refused.value.hint == "Retry it to start a new run of the same job."
 
 
 def test_an_event_of_a_run_is_no_move_of_a_job() -> None:

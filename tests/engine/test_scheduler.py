@@ -82,13 +82,33 @@ async def test_one_that_stays_due_makes_nobody_else_late(
         assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (1,)
 
 
+@pytest.mark.requirement("S2-44", "S4-15", "S4-34", "C-5")
+async def test_the_longest_sleep_is_a_setting(database: Database) -> None:
+    scheduler = Scheduler(database, lambda hint: None, check_every=0.5)
+    nap = await scheduler.step()
+    assert timedelta(seconds=0.25) <= nap <= timedelta(seconds=1)
+
+
+@pytest.mark.requirement("S4-16", "S4-34")
 async def test_a_full_batch_is_followed_by_the_next_at_once(
-    database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
+    database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    monkeypatch.setattr("foliot.engine.scheduler.BATCH", 2)
-    scheduler = Scheduler(database, lambda hint: None)
+    scheduler = Scheduler(database, lambda hint: None, batch=2)
     for _ in range(3):
         await beat_every(MINUTE, database, workspace)
     clock.advance(MINUTE)
     assert await scheduler.step() == AT_ONCE
     assert await scheduler.step() > AT_ONCE
+
+
+async def test_its_first_step_logs_how_many_jobs_were_due_before_it_started(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, caplog: pytest.LogCaptureFixture
+) -> None:
+    await beat_every(MINUTE, database, workspace)
+    clock.advance(10 * MINUTE)
+    scheduler = Scheduler(database, lambda hint: None)
+    with caplog.at_level("INFO"):
+        await scheduler.step()
+        clock.advance(MINUTE)
+        await scheduler.step()
+    assert [each.jobs for each in caplog.records if each.message == "scheduler.recovering"] == [1]  # type: ignore[attr-defined]

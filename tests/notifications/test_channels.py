@@ -29,6 +29,7 @@ from foliot.egress.client import Egress
 from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import NewRoom
 from foliot.services.notifications import channels, rules
+from foliot.services.notifications.event_feed import feed
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.secrets import secrets
@@ -304,3 +305,34 @@ async def test_artifacts_that_a_rule_names_are_attached(office: Office, mail: Ma
     assert attached.get_filename() == "rows.csv"
     assert attached.get_content_type() == "text/csv"
     assert "1,2" in str(attached.get_content())
+
+
+async def test_a_webhook_channel_gets_every_event_it_names_once(office: Office) -> None:
+    office.senders[ChannelKind.WEBHOOK] = NoticeWebhookChannel(office.egress, office.clock).send
+    async with http_peer(("204 No Content", "")) as receiver:
+        await office.channel(ChannelKind.WEBHOOK, {"url": receiver.url, "events": ["run.*"]})
+        await feed(office.database)  # it listens from here on
+        job_id = await office.jobs.job("sync", Interval(HOUR), retry=Retry(0))
+        await office.jobs.end(job_id)
+        for _ in range(2):
+            await feed(office.database)
+            await office.notify()
+    sent = [each.json for each in receiver.came]
+    assert sorted(each["type"] for each in sent) == ["run.started", "run.succeeded"]
+    assert {each["data"]["job_id"] for each in sent} == {str(job_id)}
+
+
+async def test_a_rule_about_every_success_is_followed_and_ends_with_the_rule(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    await tell_all(office, NoticeEvent.RUN_SUCCEEDED)
+    await feed(office.database)
+    job_id = await office.jobs.job("sync", Interval(HOUR), retry=Retry(0))
+    await office.jobs.end(job_id)
+    await feed(office.database)
+    await office.notify()
+    assert mail.subjects == ["[default] sync succeeded"]
+    [rule] = (await rules.page(office.database, office.workspace)).items
+    await rules.delete(office.database, office.scope, rule.rule.id)
+    assert office.sql("SELECT count(*) FROM foliot.event_feeds") == [(0,)]

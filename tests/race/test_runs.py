@@ -184,7 +184,7 @@ async def test_a_cancel_waits_for_a_report_and_comes_too_late(
     async with nodes.paused_in_report(tell(nodes.left, driver, run, Succeeded())) as first:
         second = await nodes.start_blocked(cancel_run(nodes.right, Scope(driver.workspace, BEN), run.run_id))
     assert await first
-    with pytest.raises(IllegalMove, match="succeeded, which is final"):
+    with pytest.raises(IllegalMove, match="has already ended: it is succeeded"):
         await second
     assert driver.runs() == [("manual", "succeeded", None)]
 

@@ -10,6 +10,7 @@ import pytest
 
 from foliot.sdk.connection import resolve_connection
 from foliot.sdk.errors import FoliotApiError, Unauthorized, unreachable_error
+from foliot.wiring.listener import publish_address
 
 
 def test_arguments_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
@@ -26,7 +27,8 @@ def test_arguments_come_before_the_environment_and_that_before_the_file(tmp_path
 def test_without_any_the_server_of_this_folder_and_its_key_are_used(tmp_path: Path) -> None:
     (tmp_path / ".foliot").mkdir()
     (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")
-    place = resolve_connection(environ={}, cwd=tmp_path)
+    with publish_address(tmp_path / ".foliot", "http://127.0.0.1:8700"):
+        place = resolve_connection(environ={}, cwd=tmp_path)
     assert (place.url, place.key, place.is_local) == ("http://127.0.0.1:8700", "local-key", True)
     elsewhere = resolve_connection(environ={"FOLIOT_PORT": "9000", "FOLIOT_HOST": "0.0.0.0"}, cwd=tmp_path)
     assert elsewhere.url == "http://127.0.0.1:9000"
@@ -38,7 +40,29 @@ def test_the_key_of_this_folder_never_leaves_this_machine(tmp_path: Path) -> Non
     (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")
     with pytest.raises(Unauthorized, match="No API key for https://foliot"):
         resolve_connection("https://foliot.example.test", environ={}, cwd=tmp_path)
-    assert resolve_connection("http://[::1]:8700", environ={}, cwd=tmp_path).key == "local-key"
+    with publish_address(tmp_path / ".foliot", "http://127.0.0.1:8700"):
+        assert resolve_connection("http://[::1]:8700", environ={}, cwd=tmp_path).key == "local-key"
+
+
+def test_another_program_on_the_server_s_port_does_not_get_its_key(tmp_path: Path) -> None:
+    """The server was killed, and another user's program listens where it did."""
+    (tmp_path / ".foliot").mkdir()
+    (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")
+    (tmp_path / ".foliot" / "address").write_text("http://127.0.0.1:8700\n")
+    assert resolve_connection(environ={}, cwd=tmp_path).key == ""
+    with publish_address(tmp_path / ".foliot", "http://127.0.0.1:8700"):
+        assert resolve_connection("http://127.0.0.1:9999", environ={}, cwd=tmp_path).key == ""
+
+
+def test_a_file_in_the_folder_does_not_choose_who_gets_the_key_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "foliot.toml").write_text('api_url = "https://evil.example"\n')
+    environ = {"FOLIOT_API_KEY": "secret-key"}
+    with pytest.raises(Unauthorized, match=r"evil\.example comes from foliot\.toml"):
+        resolve_connection(environ=environ, cwd=tmp_path)
+    given = resolve_connection("https://good.example", environ=environ, cwd=tmp_path)
+    assert (given.url, given.key) == ("https://good.example", "secret-key")
+    named = resolve_connection(environ={**environ, "FOLIOT_CONFIG": "foliot.toml"}, cwd=tmp_path)
+    assert named.url == "https://evil.example"
 
 
 def test_no_key_is_told_with_the_ways_to_give_one(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ async def test_others_may_not_edit_what_code_manages_but_pause_and_run_it(client
             await edit()
         assert (refused.value.status, refused.value.code) == (409, "managed_by_code")
         assert "billing" in (refused.value.hint or "")
-    assert (await client.jobs.patch(job.id, {"timeout": "10m"})).revision == 1  # which it is already
+    assert (await client.jobs.patch(job.id, {"overlap": "skip"})).revision == 1  # which it is already
     assert (await client.jobs.run(job.id)).trigger == "manual"
     assert (await client.jobs.pause(job.id)).status == "paused"
     await client.jobs.patch(job.id, {"timeout": "1m"}, force=True)

@@ -153,6 +153,7 @@ async def test_what_was_said_of_a_run_stays_though_it_succeeds(
         "ending = 'complete'",
         "failures_in_a_row = 1",
         "has_dependents = true",
+        "has_incident = true",
         "status = 'paused'",
     ],
 )

@@ -179,7 +179,7 @@ async def test_a_run_under_way_is_asked_to_stop(driver: ServiceDriver) -> None:
     assert await cancel(driver, run.run_id) is CancelResult.REQUESTED
     assert driver.runs() == [("schedule", "running", None)]
     assert await driver.finish(run, Cancelled())
-    with pytest.raises(IllegalMove, match="cancelled, which is final"):
+    with pytest.raises(IllegalMove, match="has already ended: it is cancelled"):
         await cancel(driver, run.run_id)
     driver.balance()
 

@@ -58,7 +58,7 @@ async def test_a_worker_that_beats_keeps_its_runs(
     mine = await take(database, worker)
     for _ in range(10):
         clock.advance(workers.LEASE)
-        assert await workers.beat(database, worker) == workers.HeartbeatReply(is_alive=True)
+        assert (await workers.beat(database, worker)).is_alive
         assert await sweep(database) == SweepResult()
     assert await report(database, [success(mine, worker)]) == {mine.run_id}
 

@@ -27,6 +27,11 @@ CALENDAR = (
     "job_id IN (SELECT id FROM foliot.jobs WHERE definition -> 'spec' -> 'schedule' ->> 'kind' = 'cron')"
 )
 
+ON_HOST = (
+    "job_id IN (SELECT id FROM foliot.jobs WHERE definition -> 'spec' ? 'target'"
+    " AND NOT COALESCE((definition -> 'spec' -> 'read_only')::boolean, false))"
+)
+
 PLANTED = {
     "a planned time with two records": (
         "I2",
@@ -68,6 +73,19 @@ PLANTED = {
         "I5",
         f"""UPDATE foliot.runs SET finished_at = finished_at + '20 days'::interval WHERE id =
             {SOME.format(STARTED + " AND " + EXCLUSIVE)}""",
+    ),
+    "a change on a host that reaches into the next": (
+        "I5 hosts",
+        f"""UPDATE foliot.runs SET finished_at = finished_at + '20 days'::interval WHERE id =
+            {SOME.format(STARTED + " AND " + ON_HOST)}""",
+    ),
+    "a run of a host that another worker has": (
+        "hosts have",
+        f"""INSERT INTO foliot.leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority,
+                   available_at, planned_for, exclusive, timeout, trigger, attempts, retries, losses, started_at)
+            SELECT workspace_id, id, job_id, worker_id, fence, started_at, started_at, 'default', 'simulated', 0, planned_for,
+                   planned_for, false, '1 min', trigger, 1, 0, 0, started_at
+              FROM foliot.runs WHERE id = {SOME.format(STARTED + " AND " + ON_HOST)}""",
     ),
     "a fence that falls": ("I6", "UPDATE foliot.attempts SET fence = 1 WHERE number = 2"),
     "attempts of one run that overlap": (

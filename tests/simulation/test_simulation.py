@@ -26,6 +26,8 @@ async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
         "stale reports",
         "swept lost",
         "drained",
+        "claimed by hosts",
+        "rolled up",
     ):
         assert happened[what] > 0, what
     for what in (

@@ -70,11 +70,14 @@ class Fleet(ExecutionLog):
         """Start a host with these flags, for this server or for another address."""
         if not self.key:
             with self.client() as client:
-                member = client.members.create(kind="service", name="hosts", role="viewer")
-                made = client.keys.create("hosts", principal=member.id, scopes=["worker"])
-                self.key = made.secret
+                self.key = self.worker_key(client)
         self.hosts.append(HostProcess(self.folder, url or self.url, self.key, *flags, environ=environ))
         return self.hosts[-1]
+
+    def worker_key(self, client: Client) -> str:
+        """Create a key of the scope `worker`."""
+        member = client.members.create(kind="service", name="hosts", role="viewer")
+        return client.keys.create("hosts", principal=member.id, scopes=["worker"]).secret
 
     def job(self, client: Client, call: str, **fields: Any) -> JobOut:
         least = {

@@ -14,10 +14,10 @@ from foliot import Client
 from foliot.sdk import Invalid, NotFound
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
-from tests.fork_server import run_foliot
+from tests.fork_server import environ_without_foliot, run_foliot, start_foliot
 from tests.stories.fleet import Fleet, wait_for
 from tests.stories.installation import Installation
-from tests.stories.server_process import STOP_WITHIN, wait_until
+from tests.stories.server_process import STOP_WITHIN, LoggedProcess, wait_until
 
 pytestmark = pytest.mark.usefixtures("used_data_dir")
 
@@ -96,6 +96,26 @@ def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_i
     assert host.stop() < STOP_WITHIN
 
 
+def test_a_worker_with_nothing_but_a_key_serves_the_queues_of_its_workspace(fleet: Fleet) -> None:
+    fleet.open(FOLIOT_WORKER_CONCURRENCY="0")
+    with fleet.client() as client:
+        key = fleet.worker_key(client)
+        flags = ("worker", "--server", fleet.url, "--queue", "reports", "--concurrency", "2")
+        given = {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json"}
+        worker = LoggedProcess(start_foliot(*flags, cwd=fleet.folder, env=environ_without_foliot() | given))
+        try:
+            worker.wait_for(r'"worker.registered"')
+            fleet.open_gate()
+            job = fleet.job(client, "quickly", target=None, queue="reports")
+            elsewhere = fleet.job(client, "quickly", name="elsewhere", target=None)
+            run, other = client.jobs.run(job.id), client.jobs.run(elsewhere.id)
+            wait_for(client, run.id, "succeeded")
+            assert client.runs.get(other.id).status == "ready", "nobody serves its queue"
+        finally:
+            worker.stop()
+            worker.end()
+
+
 def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
     fleet: Fleet, installation: Installation
 ) -> None:
@@ -125,7 +145,7 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
         assert (after.status, after.skip_count, after.failure_count) == ("active", 1, 0), "counted once"
         assert after.next_run_at is not None
         assert lost.planned_for < after.next_run_at, "the next is armed"
-        assert "could not work out" in client.runs.explain(lost.id).sentence
+        assert "could not plan" in client.runs.explain(lost.id).sentence
         assert {each.name for each in client.jobs.list().items} == {"bad", "quickly"}, (
             "it is listed, and in nobody's way"
         )

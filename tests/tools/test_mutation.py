@@ -85,4 +85,8 @@ def test_enough_must_be_caught_and_every_survivor_explained(caught: int, explain
     results = [MutationResult(SMALL, True, 1.0, "") for _ in range(caught)]
     results += [MutationResult(survivor, False, 1.0, "") for _ in range(explained)]
     results += [MutationResult(SMALL, False, 1.0, "") for _ in range(20 - caught - explained)]
-    assert judge(results, 0) == code
+    assert judge(results, 0, is_whole=True) == code
+    is_explained = caught + explained == len(results)
+    assert judge(results, 1, is_whole=False) == int(not is_explained), (
+        "a sample may hold many of the few survivors"
+    )

@@ -84,6 +84,7 @@ TABLE = {
     ("GET", "/api/v1/events"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/logs"): "viewer",
     ("GET", "/api/v1/queues"): "viewer",
+    ("GET", "/api/v1/leases"): "viewer",
     ("GET", "/api/v1/job-types"): "viewer",
     ("GET", "/api/v1/hosts"): "viewer",
     ("GET", "/api/v1/hosts/{host_id}"): "viewer",

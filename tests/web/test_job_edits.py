@@ -50,7 +50,7 @@ async def test_null_gives_a_field_its_default(api: ApiHarness) -> None:
         ({"expr": "0 7 * * *"}, "Every day at 07:00, Europe/Paris"),
         ({"timezone": "Asia/Tokyo"}, "Every day at 06:00, Asia/Tokyo"),
         ({"words": "every weekday at 9am"}, "Every weekday at 09:00, Europe/Paris"),
-        ({"kind": "interval", "every": "1h"}, "Every 60 minutes"),
+        ({"kind": "interval", "every": "1h"}, "Every 1 hour"),
         ({"kind": "manual"}, "Manually"),
         ({}, "Every day at 06:00, Europe/Paris"),
     ],

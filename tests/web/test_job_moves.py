@@ -54,7 +54,7 @@ async def test_a_paused_job_plans_nothing_until_it_is_resumed(api: ApiHarness, c
         "maintenance",
         None,
     )
-    assert (await api.request("GET", f"{path}/next")).json() == {"items": []}
+    assert (await api.request("GET", f"{path}/next")).json()["items"] == []
     clock.advance(timedelta(minutes=5))
     await tick(api.database)
     assert (await api.request("GET", f"{path}/runs")).json()["items"] == []
@@ -80,7 +80,7 @@ async def test_a_move_that_cannot_be_made_says_which_can(api: ApiHarness) -> Non
     made = await api.create_job()
     answer = await api.request("POST", f"/jobs/{made['id']}/resume")
     assert (answer.status_code, answer.json()["code"]) == (409, "illegal_move")
-    assert answer.json()["detail"] == "This job is active, so it cannot resume."
+    assert answer.json()["detail"] == "This job is already active."
     assert "pause" in answer.json()["errors"][0]["hint"]
 
 

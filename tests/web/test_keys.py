@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.storage.queries import SqlQuery
+from foliot.storage.tx import Role
 from foliot.testing.clock import ManualClock
 from foliot.wire.instants import write_instant
 from tests.polling import wait_until
@@ -103,6 +106,29 @@ async def test_a_key_that_ends_cannot_prolong_itself(api: ApiHarness, clock: Man
     assert (changed.status_code, list(problems(changed))) == (409, ["/expires_at"])
     clock.advance(timedelta(hours=1))
     assert (await api.request("GET", "/jobs", role=short["id"])).status_code == 401
+
+
+async def test_a_key_that_ends_makes_no_endless_one_through_another_member(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    soon = write_instant(clock.now() + timedelta(hours=1))
+    short, other = await make(api, expires_at=soon), await member(api)
+    later = {"name": "x", "principal": other, "expires_at": write_instant(clock.now() + timedelta(hours=2))}
+    assert (await api.request("POST", "/keys", role=short["id"], json=later)).status_code == 403
+    assert (await make(api, role=short["id"], principal=other))["expires_at"] == soon
+
+
+async def test_a_demotion_that_this_node_has_not_heard_of_makes_no_strong_key(api: ApiHarness) -> None:
+    other = await member(api, role="admin")
+    me = (await api.request("GET", "/me", role="admin")).json()["principal"]["id"]
+    async with api.database.tx(Role.APP, api.ids["acme"]) as tx:  # as another node does; no hint comes
+        await tx.execute(
+            SqlQuery("test.demote", b"UPDATE principals SET role = 'viewer' WHERE id = %(id)s"),
+            {"id": UUID(me)},
+        )
+    answer = await api.request("POST", "/keys", role="admin", json={"name": "x", "principal": other})
+    assert answer.status_code == 403, answer.text
+    assert (await make(api))["role"] == "viewer"
 
 
 async def test_a_key_is_only_ever_narrowed(api: ApiHarness) -> None:

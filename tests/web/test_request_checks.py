@@ -251,3 +251,16 @@ async def test_repeated_parameters_are_bounded_everywhere(shared_api: ApiHarness
         asked = path.format(**{name: "&".join([f"{name}=abc"] * count) for name in names})
         answer = await shared_api.request("GET", asked)
         assert answer.status_code in (405, 422), answer.text
+
+
+@pytest.mark.parametrize("text", ["%00", "%0a", "%1b", "%7f", "a%00b"])
+async def test_control_characters_in_a_path_find_nothing(shared_api: ApiHarness, text: str) -> None:
+    for path in (
+        f"/runs/{uuid4()}/artifacts/{text}",
+        f"/jobs/{text}",
+        f"/workspaces/{text}",
+        f"/secrets/{text}",
+    ):
+        for who, role in (("acme", "admin"), ("system", "")):
+            answer = await shared_api.request("GET", path, who=who, role=role)
+            assert answer.status_code in (403, 404), (path, answer.text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -84,6 +84,56 @@ async def test_a_host_fetches_its_run_logs_and_reports_it(shire: ApiHarness, clo
     assert (run["status"], run["output"], run["worker"]) == ("succeeded", {"pid": 4}, worker)
     lines = (await shire.request("GET", f"/runs/{work['run_id']}/logs")).json()
     assert [each["text"] for each in lines["items"]] == ["restarting"]
+
+
+async def test_a_worker_cannot_date_its_lines_or_name_another_attempt(
+    shire: ApiHarness, clock: ManualClock
+) -> None:
+    worker = (await registered(shire))["worker_id"]
+    await due(shire, clock, name="odd", target={"host": "h1"})
+    [work] = await claimed(shire, worker)
+    clock.advance(timedelta(seconds=5))
+    held = {"run_id": work["run_id"], "fence": work["fence"]}
+    dates = ("1990-01-01T00:00:00Z", clock.now().isoformat(), "2999-01-01T00:00:00Z")
+    lines = [{"at": at, "text": at} for at in dates]
+    chunk = {**held, "attempt": 99, "first": 1, "lines": lines}
+    progress = {**held, "done": 1, "total": 2, "at": dates[0]}
+    assert await say(shire, "log", worker_id=worker, chunks=[chunk], progress=[progress]) == {"taken": 1}
+    kept = (await shire.request("GET", f"/runs/{work['run_id']}/logs")).json()["items"]
+    began = clock.now() - timedelta(seconds=5)
+    assert [datetime.fromisoformat(each["at"]) for each in kept] == [began, clock.now(), clock.now()]
+    assert {each["attempt"] for each in kept} == {1}
+    run = (await shire.request("GET", f"/runs/{work['run_id']}")).json()
+    assert datetime.fromisoformat(run["progress"]["at"]) == began
+    artifact = {**held, "worker_id": worker, "attempt": 99, "name": "a.txt", "media_type": "text/plain"}
+    await say(shire, "artifact", **artifact, content="aGVsbG8=")
+    [stored] = (await shire.request("GET", f"/runs/{work['run_id']}/artifacts")).json()["items"]
+    assert stored["attempt"] == 1
+
+
+async def test_leases_tell_who_holds_a_run_since_when_and_until_when(
+    shire: ApiHarness, clock: ManualClock
+) -> None:
+    worker = (await registered(shire))["worker_id"]
+    job = await due(shire, clock, name="long", target={"host": "h1"}, timeout="2m")
+    assert (await shire.request("GET", "/leases")).json() == {"items": []}
+    [work] = await claimed(shire, worker)
+    began = clock.now()
+    clock.advance(timedelta(seconds=5))
+    [lease] = (await shire.request("GET", "/leases")).json()["items"]
+    assert (lease["run_id"], lease["job_id"], lease["job"]) == (work["run_id"], job["id"], "long")
+    assert (lease["attempt"], lease["fence"], lease["worker"]) == (1, work["fence"], worker)
+    assert (lease["worker_name"], lease["host"]) == ("h1/1", "h1")
+    assert datetime.fromisoformat(lease["since"]) == began
+    assert datetime.fromisoformat(lease["deadline_at"]) == began + timedelta(minutes=2)
+    assert datetime.fromisoformat(lease["expires_at"]) > clock.now()
+    assert lease["overdue"] is False
+    assert (await shire.request("GET", "/leases?overdue=true")).json() == {"items": []}
+    assert (await shire.request("GET", "/leases", who="globex")).json() == {"items": []}
+    clock.advance(timedelta(minutes=1))
+    for query in ("", "?overdue=true"):
+        [late] = (await shire.request("GET", f"/leases{query}")).json()["items"]
+        assert late["overdue"] is True, "its worker fell silent"
 
 
 async def test_several_reports_are_judged_each_by_itself(shire: ApiHarness, clock: ManualClock) -> None:

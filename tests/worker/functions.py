@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foliot import Context, Fail, Foliot, Retry, Skip
+from foliot import Cancel, Context, Fail, Foliot, Retry, Skip, TimeOut
 from foliot.clock import pause
 
 
@@ -114,6 +114,8 @@ ENDS: dict[str, Exception] = {
     "skip": Skip("nothing to do"),
     "fail": Fail("no use"),
     "fail once": Fail("try again", permanent=False, code="bank_closed"),
+    "cancelled": Cancel("the customer left"),
+    "timed out": TimeOut("the bank did not answer"),
 }
 
 
@@ -216,3 +218,16 @@ def last_words(given: dict[str, str], ctx: Context) -> None:
     finally:
         ctx.log("cleaned up")
         print("and printed")
+
+
+def fails_deep() -> None:
+    secret_token = "s3cret-value"
+    raise LookupError(f"no {secret_token}")
+
+
+async def fails_deep_soon() -> None:
+    fails_deep()
+
+
+def tells_all(ctx: Context) -> list[Any]:
+    return [ctx.workspace, ctx.triggered_by, ctx.deadline and ctx.deadline.isoformat()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -106,6 +107,36 @@ async def test_cancels_come_with_the_beat() -> None:
     cancels = HeartbeatReply(is_alive=True, cancels=[(RunId(uuid4()), 1)])
     _, body = await live(cancels, lambda line, body: body.told)
     assert body.told[0] == cancels
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a standby"), ValueError(), KeyError("x")])
+async def test_a_worker_is_stopped_before_its_lease_is_over_whatever_kept_the_heartbeat(
+    error: Exception,
+) -> None:
+    _, body = await live(error, lambda line, body: body.told)
+    assert body.told == ["cannot renew"]
+
+
+async def test_a_heartbeat_that_hangs_and_cannot_be_cancelled_keeps_no_worker_past_its_lease() -> None:
+    never = asyncio.Event()
+
+    class Hanging(Line):
+        async def beat(self, worker_id: WorkerId, working_on: object, *, draining: bool) -> HeartbeatReply:
+            self.beats.append(worker_id)
+            while not never.is_set():
+                with suppress(asyncio.CancelledError):
+                    await never.wait()
+            return HeartbeatReply(is_alive=True)
+
+    line, body = Hanging(HeartbeatReply(is_alive=True)), Body()
+    heart = Heartbeat(line, body, asyncio.get_running_loop(), LEASE)  # type: ignore[arg-type]
+    heart.follow(ME, monotonic())
+    while not body.told:
+        await heart.step()
+        await asyncio.sleep(0)
+    assert body.told == ["cannot renew"]
+    assert len(line.beats) == 1
+    never.set()
 
 
 @dataclass

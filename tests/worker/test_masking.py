@@ -164,3 +164,17 @@ def test_a_file_that_is_one_long_secret_is_read_through_about_once(monkeypatch: 
     monkeypatch.setattr(output_masking, "PIECE", 100)
     assert masked_file(Masks(["a" * 8]), b"a" * 100_000, "text/plain") == MASK.encode()
     assert sum(looked_through) < 4 * 100_000
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        r"https:\/\/ops:a&b<c>\"d'e@db\/x",
+        "https://ops:a&amp;b&lt;c&gt;&quot;d&#x27;e@db/x",
+        "https://ops:a&amp;b&lt;c&gt;&#34;d&#39;e@db/x",
+        "https://ops:a&amp;b&lt;c&gt;\"d'e@db/x",
+    ],
+)
+def test_spellings_of_json_with_slashes_and_of_pages_are_masked(shown: str) -> None:
+    masks = Masks(["https://ops:a&b<c>\"d'e@db/x"])
+    assert masks.text(f"see {shown} there") == "see *** there"

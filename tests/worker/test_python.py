@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from foliot.domain.logs import MOST_LINES
-from foliot.domain.outcomes import AskedRetry, AskedSkip, Failed, Succeeded
+from foliot.domain.masking import Masks
+from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Failed, Succeeded, TimedOut
 from foliot.domain.schedule import SkipReason
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, HandlerResult, load_handlers
 from foliot.sdk.context import Context
+from foliot.worker.attempt import storable
 from tests.polling import wait_until
 from tests.worker.processes import is_alive
 
@@ -151,6 +153,8 @@ async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler
     assert (await call(python, name, how="skip")).outcome == AskedSkip(SkipReason.OPERATOR, "nothing to do")
     assert error(await call(python, name, how="fail")) == ("failed", "no use", True)
     assert error(await call(python, name, how="fail once")) == ("bank_closed", "try again", False)
+    assert (await call(python, name, how="cancelled")).outcome == Cancelled()
+    assert (await call(python, name, how="timed out")).outcome == TimedOut()
 
 
 @pytest.mark.parametrize("name", ["notices", "notices_manually"])
@@ -306,3 +310,25 @@ async def test_lines_that_a_function_writes_while_it_is_stopped_are_kept(
     task.cancel()
     await asyncio.wait([task])
     assert lines == ["cleaned up", "and printed"]
+
+
+@pytest.mark.parametrize("name", ["fails_deep", "fails_deep_soon"])
+async def test_the_traceback_of_a_function_is_kept_without_our_frames_and_masked(
+    python: PythonHandler, name: str
+) -> None:
+    done = storable(await call(python, name), Masks(["s3cret-value"]))
+    assert isinstance(done.outcome, Failed)
+    found = done.outcome.error.traceback or ""
+    assert found.startswith("Traceback (most recent call last):")
+    assert "in fails_deep\n" in found
+    assert found.rstrip().endswith("LookupError: no ***")
+    assert "s3cret-value" not in found
+    assert "python_child.py" not in found
+
+
+async def test_a_function_knows_its_workspace_its_deadline_and_who_asked_for_the_run(
+    python: PythonHandler,
+) -> None:
+    ctx = replace(CTX, workspace="acme", triggered_by="user:ana", deadline=datetime(2027, 1, 16, tzinfo=UTC))
+    done = await python.run(Assignment(ctx, {"call": "functions:tells_all"}, {}))
+    assert done.output == ["acme", "user:ana", "2027-01-16T00:00:00+00:00"]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -93,7 +94,9 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:
     await make_ready(database, clock, workspace)
-    owner.execute("""UPDATE foliot.runs SET trigger = 'manual', input = '{"full": true}'""")
+    owner.execute(
+        """UPDATE foliot.runs SET trigger = 'manual', input = '{"full": true}', triggered_by = 'user:ana'"""
+    )
     owner.execute("UPDATE foliot.ready SET trigger = 'manual'")
     assert await desk.worker.step() == AT_ONCE
     assert await desk.worker.step() > AT_ONCE
@@ -104,6 +107,9 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     ]
     [assignment] = desk.gate.begun
     assert (assignment.ctx.job, assignment.ctx.attempt, assignment.ctx.fence) == ("job 0", 1, 1)
+    assert (assignment.ctx.workspace, assignment.ctx.triggered_by) == ("default", "user:ana")
+    assert assignment.ctx.number == 1
+    assert assignment.ctx.deadline == clock.now() + HOUR
 
 
 async def test_no_more_runs_are_claimed_than_there_are_permits(
@@ -318,6 +324,86 @@ async def test_a_claim_whose_answer_was_lost_is_handed_back(
     await wait_until(lambda: desk.gate.begun)
     assert desk.gate.begun[0].ctx.fence == 2
     await desk.worker.drain(0)
+
+
+class Stalled(LocalLink):
+    """A claim that is committed after the worker has stopped waiting for it."""
+
+    claim_later: Callable[[], Awaitable[list[Work]]] | None = None
+
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], size: ClaimSize) -> list[Work]:
+        if self.claim_later is None:
+            self.claim_later = partial(LocalLink.claim, self, worker_id, types, size)
+            raise DatabaseUnavailable("The disk of the database stalls.")
+        return await LocalLink.claim(self, worker_id, types, size)
+
+
+async def test_a_claim_that_commits_after_the_worker_stopped_waiting_is_handed_back_at_the_next_heartbeat(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    desk = Desk(database)
+    desk.worker._link = link = Stalled(database, "test")
+    await make_ready(database, clock, workspace)
+    with pytest.raises(DatabaseUnavailable):
+        await desk.worker.step()
+    assert link.claim_later is not None
+    link.queues = ()  # nothing else is claimed meanwhile
+    await desk.worker.step()  # it asks what it holds, too soon
+    assert desk.reporter.unsent == 0
+    link.queues = ("*",)
+    [late] = await link.claim_later()
+    assert desk.worker.id is not None
+    beat = await workers.beat(database, desk.worker.id, working_on=desk.worker.working_on())
+    assert beat.has_unknown
+    desk.worker.on_beat(beat)
+    await desk.worker.step()
+    await desk.work_off(1)
+    await desk.worker.step()
+    await wait_until(lambda: desk.gate.begun)
+    assert desk.gate.begun[0].ctx.run_id == str(late.claimed.run_id)
+    assert desk.gate.begun[0].ctx.fence == 2
+    beat = await workers.beat(database, desk.worker.id, working_on=desk.worker.working_on())
+    assert not beat.has_unknown
+    await desk.worker.drain(0)
+
+
+async def test_a_claim_under_way_is_not_taken_for_a_lost_one(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    """The heartbeat sees the leases of a claim before the worker does."""
+    await make_ready(database, clock, workspace)
+    before = desk.worker.working_on()
+    await desk.worker.step()
+    assert desk.worker.id is not None
+    beat = await workers.beat(database, desk.worker.id, working_on=before)
+    assert beat.has_unknown
+    desk.worker.on_beat(beat)
+    await desk.worker.step()
+    assert desk.reporter.unsent == 0
+    assert len(desk.gate.begun) == 1
+    await desk.worker.drain(0)
+
+
+async def test_a_late_result_of_a_worker_at_the_database_is_refused_and_audited(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace, 2)
+    await desk.worker.step()
+    owner.execute(
+        "UPDATE foliot.leases SET fence = 2 WHERE run_id = (SELECT min(run_id::text)::uuid FROM foliot.leases)"
+    )
+    desk.gate.opened.set()
+    await desk.work_off(2)
+    assert owner.execute(
+        "SELECT action, workspace_id, actor, after FROM foliot.audit WHERE action = 'report.refused'"
+    ).fetchall() == [
+        (
+            "report.refused",
+            workspace,
+            "engine",
+            {"worker": str(desk.worker.id), "fence": 1, "outcome": "succeeded"},
+        )
+    ]
 
 
 async def test_reports_are_kept_while_the_database_is_away(

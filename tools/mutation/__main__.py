@@ -12,6 +12,7 @@ import random
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -44,10 +45,11 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(ROOT, folder, ignore=NOT_COPIED, symlinks=True, dirs_exist_ok=True)
-        hidden = ("PYTHONDONTWRITEBYTECODE", "PROVE")
+        self._python = _make_environment(folder)
+        hidden = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PROVE")
         env = {name: value for name, value in os.environ.items() if name not in hidden}
-        # PYTHONPATH comes before the editable installation. CI: properties try the same examples each time.
-        self._env = env | {"PYTHONPATH": f"{folder / 'src'}", "CI": "yes", "PLANTED_BUG": "yes"}
+        # CI: properties try the same examples each time.
+        self._env = env | {"CI": "yes", "PLANTED_BUG": "yes"}
 
     @contextmanager
     def with_bug(self, bug: Bug) -> Iterator[None]:
@@ -61,7 +63,7 @@ class Copy:
 
     def run_tests(self, tests: Sequence[str], *args: str) -> tuple[int, str]:
         """Return pytest's exit code and output."""
-        command = (sys.executable, "-m", "pytest", "-q", f"--timeout={LONGEST_TEST}", *args, *tests)
+        command = (str(self._python), "-m", "pytest", "-q", f"--timeout={LONGEST_TEST}", *args, *tests)
         try:
             done = subprocess.run(
                 command,
@@ -81,6 +83,24 @@ class Copy:
         path.write_text(text)
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             compiled.unlink()  # its stamp has whole seconds, and we may write twice in one
+
+
+def _make_environment(folder: Path) -> Path:
+    """Make a virtual environment with the packages of this one and the code of the copy; return its Python.
+
+    PYTHONPATH would not do: processes that handlers start ignore it.
+    """
+    packages = Path(sysconfig.get_path("purelib"))
+    venv = folder / ".venv"
+    own = venv / packages.relative_to(sys.prefix)
+    own.mkdir(parents=True)
+    # A path in a .pth file is added as it is: the editable installation that the packages hold is not read.
+    (own / "copy.pth").write_text(f"{folder / 'src'}\n{packages}\n")
+    shutil.copy(Path(sys.prefix, "pyvenv.cfg"), venv)
+    python = venv / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    return python
 
 
 def try_bug(copy: Copy, bug: Bug) -> Result:
@@ -137,8 +157,8 @@ def print_result(result: Result) -> None:
     print(f"{word:<9} {result.seconds:5.1f} s  {result.bug.name:<60} {result.by}", flush=True)
 
 
-def judge(results: Sequence[Result], left: int) -> int:
-    """Print the totals and return the exit code: 0 with enough bugs caught and every survivor explained."""
+def judge(results: Sequence[Result], left: int, *, is_whole: bool) -> int:
+    """Print the totals and return the exit code: 0 with every survivor explained and, of the whole table, enough bugs caught."""
     caught = sum(result.is_caught for result in results)
     share = caught / len(results) if results else 1.0
     print(
@@ -154,7 +174,7 @@ def judge(results: Sequence[Result], left: int) -> int:
             )
         elif result.bug.survives is not None:
             print(f"  caught by now, so delete its `survives`: {result.bug.name}")
-    return int(share < BAR or unexplained > 0)
+    return int(unexplained > 0 or (is_whole and share < BAR))
 
 
 def main(args: Sequence[str]) -> int:
@@ -170,7 +190,8 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=None, help="of that order")
     parser.add_argument("--check", action="store_true", help="first run all named tests without any bug")
     chosen = parser.parse_args(args)
-    bugs = select_bugs(load_bugs(), chosen.bugs)
+    table = load_bugs()
+    bugs = select_bugs(table, chosen.bugs)
     for bug in bugs:
         bug.apply((ROOT / bug.file).read_text())
     if chosen.list:
@@ -189,7 +210,7 @@ def main(args: Sequence[str]) -> int:
     for result in try_all(bugs, chosen.at_once, until):
         print_result(result)
         results.append(result)
-    return judge(results, len(bugs) - len(results))
+    return judge(results, len(bugs) - len(results), is_whole=len(results) == len(table))
 
 
 if __name__ == "__main__":

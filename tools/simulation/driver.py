@@ -131,7 +131,7 @@ class Driver:
             attempts = spec.retry.max + 3
             one = attempts * (spec.limits.timeout + LEASE + 20 * MINUTE)
             longest = max(longest, one * (spec.overlap.max_queued + spec.misfire.max_catch_up + 1))
-        return longest + 5 * MINUTE
+        return 2 * longest + 5 * MINUTE  # two jobs may take turns on one host
 
     async def _until(self, end: datetime) -> None:
         while True:
@@ -288,7 +288,7 @@ class Driver:
         node.is_frozen = False
         node.database.armed = None
         rows = self._owner.execute(
-            "SELECT run_id FROM foliot.leases WHERE worker_id = %s", [node.worker_id]
+            "SELECT run_id FROM foliot.leases WHERE worker_id = ANY (%s)", [node.worker_ids]
         ).fetchall()
         leased = {run_id for (run_id,) in rows}
         reported, accepted = await node.report_all()

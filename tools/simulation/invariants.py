@@ -25,7 +25,7 @@ _SPELLS = """
     SELECT job_id, id, started_at, finished_at, fence FROM runs
      WHERE attempt_count = 1 AND finished_at >= %(since)s AND NOT EXISTS (SELECT FROM attempts WHERE run_id = runs.id)
     UNION ALL
-    SELECT job_id, run_id, leased_at, 'infinity', fence FROM leases
+    SELECT job_id, run_id, leased_at, '9999-01-01Z', fence FROM leases
 """
 _PLACES = """
     SELECT run_id, job_id, NULL AS waits_for FROM ready
@@ -113,6 +113,19 @@ CHECKS["caps are kept, and counted right"] = """
       JOIN LATERAL (SELECT count(*) AS found FROM leases WHERE leases.workspace_id = limits.workspace_id
                        AND (limits.key = '' OR leases.concurrency_key = limits.key)) AS counted ON true
      WHERE in_use <> found OR in_use > cap"""
+_OF_HOSTS = "definition -> 'spec' ? 'target'"
+CHECKS["I5 hosts: one change at a time"] = f"""
+    SELECT * FROM (SELECT spells.job_id, run_id, since, until, max(until) OVER earlier AS busy_until FROM ({_SPELLS}) AS spells
+                     JOIN jobs ON jobs.id = spells.job_id AND {_OF_HOSTS}
+                          AND NOT COALESCE((definition -> 'spec' -> 'read_only')::boolean, false)
+                   WINDOW earlier AS (PARTITION BY jobs.workspace_id ORDER BY since, until
+                                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS followed
+     WHERE busy_until > since"""
+CHECKS["hosts have the runs that are meant for them, and no others"] = f"""
+    SELECT leases.run_id, leases.host_id FROM leases JOIN jobs ON jobs.id = leases.job_id
+     WHERE ({_OF_HOSTS}) <> (leases.host_id IS NOT NULL)
+        OR leases.host_id IS NOT NULL
+           AND NOT EXISTS (SELECT FROM hosts WHERE hosts.id = leases.host_id AND hosts.workspace_id = leases.workspace_id)"""
 CHECKS["statistics: days are sums of the records behind the roll-up"] = """
     WITH found AS (
         SELECT job_id, day, count(*) AS records, sum(runs) AS runs, sum(successes) AS successes, sum(failures) AS failures, sum(skips) AS skips

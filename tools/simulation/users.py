@@ -16,7 +16,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import FoliotError
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
-from foliot.domain.ids import CalendarId, JobId, WorkspaceId, uuid7
+from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId, uuid7
 from foliot.domain.planning.edit import edited_schedule
 from foliot.domain.schedule import Calendar
 from foliot.domain.schedule.parse import anchored
@@ -26,13 +26,15 @@ from foliot.services.runs import run_control
 from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
+from foliot.services.secrets import secrets
 from foliot.services.workers import limits
+from foliot.services.workers.remote_register import WorkerPrincipal
 from foliot.storage.codec import encode
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Role
 from tools.simulation.command_log import CommandLog, FreezePeriod, JobHistory
-from tools.simulation.nodes import Handler, SharedState
-from tools.simulation.world import NewJob, Size, caps, other_schedule, world
+from tools.simulation.nodes import Handler, HostAccount, SharedState
+from tools.simulation.world import TOKEN, NewJob, Size, caps, has_host, other_schedule, world
 
 BY = Actor("people")
 Action = Callable[[], Awaitable[None]]
@@ -64,6 +66,9 @@ class Users:
                     tx, workspace_id, f"w{self.size.first + number}", f"Workspace {self.size.first + number}"
                 )
                 ids.append(workspace_id)
+        for number, workspace_id in enumerate(ids):
+            if has_host(self.size, number):
+                await self._add_host(workspace_id)
         made: dict[int, list[JobId]] = {}
         for new in world(self.size):
             siblings = made.setdefault(new.workspace, [])
@@ -71,6 +76,15 @@ class Users:
         for workspace, key, cap in caps(self.size):
             await limits.set_limit(self.database, Scope(ids[workspace], BY), key, cap)
             self.shared.count("people capped")
+
+    async def _add_host(self, workspace_id: WorkspaceId) -> None:
+        """Register the host of a workspace, whose jobs are bound to it, and store the secret that they name."""
+        principal = PrincipalId(uuid7(self.shared.clock.now(), self.chance.randbytes(10)))
+        account = HostAccount(WorkerPrincipal(workspace_id, principal, BY), f"token of {workspace_id}")
+        await account.register(self.database, "first")
+        scope = Scope(workspace_id, BY)
+        await secrets.create(self.database, self.shared.vault, scope, TOKEN, account.token)
+        self.shared.hosts.append(account)
 
     def actions(self) -> Iterator[tuple[datetime, Action]]:
         """Yield the actions of users and their instants, in no order."""

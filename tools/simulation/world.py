@@ -22,6 +22,7 @@ from foliot.domain.policy import (
     OverlapRule,
     Retry,
 )
+from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -45,6 +46,9 @@ HOUR = timedelta(hours=1)
 TYPE = "simulated"
 SLICE = 250  # workspaces: an instant costs the same however many there are, so slices are large
 SHARED = "database"  # what some jobs of a workspace share
+BOX = Target(TargetKind.HOST, "box")  # the host of every fourth workspace
+BOX_PLACES = 3  # jobs of such a workspace that run there: two that change something, then one that reads
+TOKEN = "token"  # noqa: S105  # the name of the secret that those jobs use
 ZONES = (
     "UTC", "America/New_York", "America/Chicago", "America/Los_Angeles", "America/Sao_Paulo", "America/Santiago",
     "America/Havana", "Europe/London", "Europe/Paris", "Europe/Berlin", "Europe/Chisinau", "Africa/Cairo", "Africa/Casablanca",
@@ -146,7 +150,19 @@ def world(size: Size) -> Iterator[NewJob]:
             number = workspace * size.jobs + place
             if number % len(cadences) == 0:
                 chance.shuffle(cadences)
-            yield _job(size, chance, cadences[number % len(cadences)], workspace, place)
+            made = _job(size, chance, cadences[number % len(cadences)], workspace, place)
+            yield _on_host(made, place) if has_host(size, workspace) and place < BOX_PLACES else made
+
+
+def has_host(size: Size, workspace: int) -> bool:
+    return (size.first + workspace) % 4 == 1
+
+
+def _on_host(made: NewJob, place: int) -> NewJob:
+    definition = made.definition
+    spec = replace(definition.spec, target=BOX, read_only=place == BOX_PLACES - 1)
+    config = {"token": {"secret": TOKEN}}
+    return replace(made, definition=replace(definition, spec=spec, config=config))
 
 
 def caps(size: Size) -> Iterator[tuple[int, str, int]]:

@@ -5,6 +5,8 @@ Any 2xx is received. 410 disables the channel. Everything else is tried again fo
 
 from __future__ import annotations
 
+import json
+
 from foliot.channels.http_request import post, sentence_of
 from foliot.clock import Clock, SystemClock
 from foliot.domain.delivery import Answered, Came, Unanswered
@@ -38,6 +40,13 @@ class NoticeWebhookChannel:
 
 def body_of(content: NoticeContent) -> bytes:
     """Return the body: the same bytes at every try."""
+    if content.payload is not None:
+        sent_event = {
+            "type": content.title,
+            "timestamp": content.payload["at"],
+            "data": dict(content.payload),
+        }
+        return json.dumps(sent_event, ensure_ascii=False, separators=(",", ":")).encode()
     sent = NoticeSent(
         type=f"notice.{content.event.value}",
         timestamp=content.at,

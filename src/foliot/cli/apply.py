@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from foliot.cli.input_files import read_text
 from foliot.cli.jobs.edit import change_table
-from foliot.cli.output import pluralize, print_err, print_out
+from foliot.cli.output import dump_json, pluralize, print_err, print_out
 from foliot.cli.progress import spinner, track
 from foliot.cli.session import OutputFormat, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Block, line, stack, styled
@@ -111,7 +110,7 @@ def export(
     names = unique_names(session.client.jobs.each()) if needs_all_names else unique_names(jobs)
     content = job_file_of(jobs, names, _calendar_names(session))
     text = (
-        json.dumps(content, ensure_ascii=False, indent=2)
+        dump_json(content, indent=2)
         if session.requested_format is OutputFormat.JSON
         else write_yaml(content).rstrip("\n")
     )

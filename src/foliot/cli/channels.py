@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foliot.cli.input_files import read_text
 from foliot.cli.lookup import match_by_name_or_id, pick_one
-from foliot.cli.output import Exit
+from foliot.cli.output import Exit, pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import relative
@@ -214,12 +214,12 @@ def channel_table(channels: Sequence[ChannelOut], now: datetime) -> Table[Channe
         Column("PROBLEM", lambda each: each.disabled_reason or each.last_error or "", wrap=True),
         Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=1),
     ]
-    return Table(columns, channels, empty="No channels: nobody is told of failures.")
+    return Table(columns, channels, empty="No channels: failures are reported to no one.")
 
 
 def channel_page(channel: ChannelOut, now: datetime, *, is_tried: bool = False) -> Block:
     config = channel.config.model_dump(mode="json", exclude_none=True)
-    shown = [(name, _text(value)) for name, value in config.items() if name != "kind"]
+    shown = [(name, _text(value)) for name, value in config.items() if name not in _hidden(config)]
     return stack(
         styled(channel.name, BOLD),
         facts(
@@ -295,6 +295,11 @@ def _test_table(answered: Sequence[NoticeDeliveryOut]) -> Table[NoticeDeliveryOu
     return Table(columns, answered, empty="No enabled channels.")
 
 
+def _hidden(config: Mapping[str, object]) -> set[str]:
+    """The installation's mail server has its own security."""
+    return {"kind"} if "host" in config else {"kind", "security"}
+
+
 def _state(channel: ChannelOut) -> Any:
     if not channel.enabled:
         return "off"
@@ -305,7 +310,7 @@ def _state(channel: ChannelOut) -> Any:
 
 def _scope_text(rule: NotificationRuleOut) -> str:
     scope = rule.scope
-    parts = [f"{len(scope.jobs)} jobs" if scope.jobs else "", *(f"tag {tag}" for tag in scope.tags)]
+    parts = [pluralize(len(scope.jobs), "job") if scope.jobs else "", *(f"tag {tag}" for tag in scope.tags)]
     parts += [f"queue {queue}" for queue in scope.queues]
     return ", ".join(filter(None, parts)) or "all"
 

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from foliot.cli.yaml_text import YamlDocument, read_document
 from foliot.domain.errors import Invalid
 from foliot.sdk.errors import Invalid as InvalidJob
-from foliot.sdk.sync.entries import FILE_TAG, JobEntry, error_lines, job_definition, read_entry
+from foliot.sdk.sync.entries import FILE_TAG, INHERITABLE, JobEntry, error_lines, job_definition, read_entry
 from foliot.wire.calendars import CalendarIn
 from foliot.wire.fleet import LimitIn
 from foliot.wire.jobs import JobFields, JobOut
@@ -158,11 +158,10 @@ def _job_fields(job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID,
     fields = {name: values[name] for name in ("name", "description", "type") if values[name]}
     fields["schedule"] = _schedule_fields(job)
     for name, declared in JobFields.model_fields.items():
-        if (
-            name not in fields
-            and getattr(job, name) != declared.default
-            and values[name] not in ([], {}, None)
-        ):
+        if name in fields or name not in values:  # written above, or inherited
+            continue
+        is_own = name in INHERITABLE or getattr(job, name) != declared.default
+        if is_own and values[name] not in ([], {}, None):
             fields[name] = values[name]
     for name in ("retry", "breaker", "retention"):
         if name in fields:

@@ -7,7 +7,9 @@ Why: docs/decisions/802-command-line-output.md
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING, TextIO
@@ -89,6 +91,10 @@ def exit_code_of_api_error(status: int | None, code: str) -> Exit:
     return found or Exit.FAILURE
 
 
+# In JSON strings: DEL and C1 controls, zero-width and bidirectional marks, line and paragraph separators.
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
 def print_out(text: str = "") -> None:
     """Print to stdout."""
     try:
@@ -140,7 +146,7 @@ def report_api_error(error: FoliotApiError) -> Exit:
     lines = [format_error(error.code, message, hint=hint)]
     for each in fields:
         lines += [f"  {escape_control(each.pointer)}: {escape_control(each.message)}"]
-        lines += [f"    {escape_control(each.hint)}"] if each.hint else []
+        lines += [f"    {escape_control(_name_flags(each.hint))}"] if each.hint else []
     if error.status is not None and error.status >= 500 and error.request_id:
         lines += [f"  See the server's log, request {escape_control(error.request_id)}."]
     print_err("\n".join(lines))
@@ -152,6 +158,11 @@ def _name_flags(hint: str) -> str:
     for argument, flag in (
         ("give key=", "give --key-file"),
         ("url=", "--url"),
+        ("force=true", "--force"),
+        ("dry_run=true", "--dry-run"),
+        ("dry_run", "--dry-run"),
+        ("catch_up", "--catch-up"),
+        ("detach=true", "--detach"),
         (" A longer timeout= gives it more time.", ""),
     ):
         hint = hint.replace(argument, flag)
@@ -176,6 +187,12 @@ def quote(mark: Mark) -> str:
     shown = "".join(each if each.isprintable() else "?" for each in mark.text[start : start + MAX_QUOTE])
     end = min(mark.end - start, len(shown) + 1)
     return Mark(shown, mark.start - start, end).caret()
+
+
+def dump_json(value: object, indent: int | None = None) -> str:
+    """Write JSON as text that a terminal can show: characters that steer it or turn the reading direction are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def escape_control(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from foliot.cli.output import print_out
+from foliot.cli.output import dump_json, print_out
 from foliot.cli.settings import Output, TextFormat
 from foliot.cli.tables import Block, Column, Table, render, stack, styled, terminal
 from foliot.cli.times import relative
@@ -94,7 +93,7 @@ def preview_json(found: SchedulePreview) -> str:
         }
         for planned in found.times
     ]
-    return json.dumps({"words": found.words, "times": times, "notes": list(found.notes)}, ensure_ascii=False)
+    return dump_json({"words": found.words, "times": times, "notes": list(found.notes)})
 
 
 def preview_page(found: SchedulePreview, now: datetime) -> Block:

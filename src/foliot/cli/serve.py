@@ -14,6 +14,16 @@ from foliot.cli.output import print_out
 from foliot.cli.session import KeyFile, read_key_file
 
 DEFAULT_HOST_CONCURRENCY = 16
+Ca = Annotated[
+    Path | None,
+    typer.Option(
+        help="PEM file of certificates to trust instead of the machine's. Default: FOLIOT_CA_FILE.",
+        metavar="FILE",
+    ),
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Allow http to another machine: keys and data are unencrypted.")
+]
 
 
 def serve(
@@ -88,13 +98,30 @@ def worker(
     concurrency: Annotated[
         str | None, typer.Option(help="Maximum number of runs at a time. Default: 10.", metavar="N")
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="URL of Foliot, to work over HTTP alone for the workspace of the key.", metavar="URL"
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="API key with the scope worker, with --server. Prefer FOLIOT_API_KEY, which `ps` does not show.",
+            metavar="KEY",
+        ),
+    ] = None,
+    key_file: KeyFile = None,
+    ca: Ca = None,
+    insecure: Insecure = False,
     config: flags.Config = None,
     log_format: flags.LogFormat = None,
     log_level: flags.LogLevel = None,
 ) -> None:
-    """Execute runs until Ctrl-C or SIGTERM, on the database of FOLIOT_DATABASE_URL.
+    """Execute runs until Ctrl-C or SIGTERM, on the database of FOLIOT_DATABASE_URL, or over HTTP with --server.
 
-    `foliot serve` includes a worker; use this command for more workers, here or on other machines.
+    `foliot serve` includes a worker; use this command for more workers, here or on other machines. Over HTTP it serves the workspace of
+    its key, and leaves the jobs of an app as they are: `foliot apply` and a worker at the database update them.
     """
     settings = flags.load_settings(
         app=app,
@@ -104,6 +131,24 @@ def worker(
         log_format=log_format,
         log_level=log_level,
     )
+    if server is not None:
+        from foliot.wiring.host import HostOptions, serve_as_host
+
+        options = HostOptions(
+            url=server,
+            key=key if key_file is None else read_key_file(key_file),
+            name=os.uname().nodename,
+            labels=None,
+            instances=(),
+            permits=max(1, settings.worker_concurrency),
+            allowed=frozenset({"python", "command"} if settings.allow_commands else {"python"}),
+            queues=tuple(settings.worker_queues),
+            app=settings.app,
+            insecure=insecure,
+            ca=ca,
+        )
+        serve_as_host(settings, options)
+        return
     from foliot.wiring import worker_main
 
     worker_main.run_standalone(settings)
@@ -144,16 +189,8 @@ def host(
     concurrency: Annotated[
         int, typer.Option(min=1, max=1_000, help="Maximum number of runs at a time.", metavar="N")
     ] = DEFAULT_HOST_CONCURRENCY,
-    ca: Annotated[
-        Path | None,
-        typer.Option(
-            help="PEM file of certificates to trust instead of the machine's. Default: FOLIOT_CA_FILE.",
-            metavar="FILE",
-        ),
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Allow http to another machine: keys and data are unencrypted.")
-    ] = False,
+    ca: Ca = None,
+    insecure: Insecure = False,
     config: flags.Config = None,
     log_format: flags.LogFormat = None,
     log_level: flags.LogLevel = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, NoReturn
 import typer
 
 from foliot import wire
-from foliot.cli.output import escape_control, print_err, print_out
+from foliot.cli.output import dump_json, escape_control, print_err, print_out
 from foliot.clock import SystemClock, pause
 from foliot.domain.errors import Invalid
 
@@ -162,7 +161,7 @@ class Session:
             print_csv([to_json(answer)])
         else:
             indent = 2 if self.format is OutputFormat.JSON else None
-            print_out(json.dumps(to_json(answer), ensure_ascii=False, indent=indent))
+            print_out(dump_json(to_json(answer), indent=indent))
 
     def show_list(self, found: Listed[Item] | Sequence[Item], build: Callable[[], Block]) -> None:
         """Print a list as the API sends it; in jsonl one item a line."""
@@ -173,19 +172,19 @@ class Session:
                 self.note("There are more. Use --all or --limit N.")
         elif self.format is OutputFormat.JSONL:
             for item in listed.items:
-                print_out(json.dumps(to_json(item), ensure_ascii=False))
+                print_out(dump_json(to_json(item)))
         elif self.format is OutputFormat.CSV:
             print_csv([to_json(item) for item in listed.items])
         else:
             whole = {"items": [to_json(item) for item in listed.items], "next_cursor": listed.next_cursor}
-            print_out(json.dumps(whole, ensure_ascii=False, indent=2))
+            print_out(dump_json(whole, indent=2))
 
     def show_line(self, item: Shape, build: Callable[[], Block]) -> None:
         """Print one item of a stream on one line, in any format."""
         if self.is_table:
             self.draw(build())
         else:
-            print_out(json.dumps(to_json(item), ensure_ascii=False))
+            print_out(dump_json(to_json(item)))
 
     def draw(self, block: Block) -> None:
         from foliot.cli.tables import render, terminal
@@ -304,7 +303,7 @@ def print_csv(items: Sequence[Any]) -> None:
 
 def _csv_value(value: Any) -> Any:
     if isinstance(value, bool | dict | list):
-        return json.dumps(value, ensure_ascii=False)
+        return dump_json(value)
     return "" if value is None else value
 
 

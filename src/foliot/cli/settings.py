@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.output import print_out
+from foliot.cli.output import dump_json, print_out
 from foliot.cli.tables import Column, Table, render, terminal
 from foliot.settings import FLAGS, flag_name
 
@@ -98,7 +98,7 @@ def profiles(output: Output = TextFormat.TEXT) -> None:
     path = profiles_path(os.environ)
     sections = read_profiles(path)
     if output is TextFormat.JSON:
-        print_out(json.dumps(sections, ensure_ascii=False, indent=2))
+        print_out(dump_json(sections, indent=2))
         return
     columns: list[Column[tuple[str, dict[str, Any]]]] = [
         Column("PROFILE", lambda row: row[0]),

@@ -1,4 +1,4 @@
-"""`foliot workers`, `foliot queues` and `foliot job-types`: who executes runs, what is queued, which types exist."""
+"""`foliot workers`, `foliot leases`, `foliot queues` and `foliot job-types`: who executes runs, what is queued, which types exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foliot.cli.times import relative
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from foliot.wire.fleet import JobTypeOut, QueueOut, WorkerOut
+    from foliot.wire.fleet import JobTypeOut, LeaseOut, QueueOut, WorkerOut
 
 _STYLES = {"alive": GREEN, "draining": YELLOW, "lost": RED}
 
@@ -26,6 +26,18 @@ def workers(session: Session) -> None:
     session.show_list(found, lambda: worker_table(found, session.now))
     if not any(each.status == "alive" for each in found):
         session.note("No worker is alive, so no run starts. `foliot serve` starts one.")
+
+
+@view_command
+def leases(
+    session: Session,
+    overdue: Annotated[
+        bool, typer.Option("--overdue", help="Only those past their deadline, or whose worker fell silent.")
+    ] = False,
+) -> None:
+    """List running attempts: who holds each, since when, until when, and when it times out."""
+    found = session.client.leases(overdue=overdue).items
+    session.show_list(found, lambda: lease_table(found, session.now))
 
 
 @view_command
@@ -81,6 +93,24 @@ def worker_table(workers: Sequence[WorkerOut], now: datetime) -> Table[WorkerOut
         Column("VERSION", lambda each: each.version, DIM, drop=1),
     ]
     return Table(columns, workers, empty="No workers.")
+
+
+def lease_table(leases: Sequence[LeaseOut], now: datetime) -> Table[LeaseOut]:
+    columns: list[Column[LeaseOut]] = [
+        Column("RUN", lambda each: str(each.run_id)),
+        Column("JOB", lambda each: each.job, wrap=True),
+        Column("ATTEMPT", lambda each: each.attempt, drop=1),
+        Column("WORKER", lambda each: each.worker_name or str(each.worker)),
+        Column("SINCE", lambda each: relative(each.since - now), DIM),
+        Column(
+            "LEASED",
+            lambda each: relative(each.expires_at - now) if each.expires_at else styled("worker gone", RED),
+        ),
+        Column(
+            "TIMES OUT", lambda each: styled(relative(each.deadline_at - now), RED if each.overdue else "")
+        ),
+    ]
+    return Table(columns, leases, empty="Nothing is running.")
 
 
 def queue_page(queues: Sequence[QueueOut], now: datetime) -> Block:

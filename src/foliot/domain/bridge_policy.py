@@ -1,6 +1,6 @@
 """Which queues and task names of another queue engine jobs may use. The operator configures patterns.
 
-In a pattern, `*` matches anything but a dot, `**` matches anything, and `{workspace}` is the slug of the workspace. The dot is a
+In a pattern, `*` matches anything but a dot, `**` matches anything, and `{workspace}`, or `{orgId}`, is the slug of the workspace. The dot is a
 separator: `shop.tasks.*` does not match names in a module that `shop.tasks` imports.
 
 Why: docs/decisions/906-bridge-policy.md
@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 EVERYTHING = ("**",)
 DEFAULT_QUEUE = "jobs-{workspace}"
+DEFAULT_QUEUES = (DEFAULT_QUEUE, "jobs:{workspace}")
+SLUG_NAMES = ("{workspace}", "{orgId}")
 DEFAULT_PREFIX = "bull"  # of BullMQ's keys
-_PART = re.compile(r"\*\*|\*|\{workspace\}")
+_PART = re.compile(r"\*\*|\*|\{workspace\}|\{orgId\}")
 
 
 class HandOverRefusal(NamedTuple):
@@ -30,7 +32,7 @@ class HandOverRefusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BridgePolicy:
-    queues: tuple[str, ...] = (DEFAULT_QUEUE,)
+    queues: tuple[str, ...] = DEFAULT_QUEUES
     tasks: tuple[str, ...] = ()
 
     def refusal(self, config: Mapping[str, Any], slug: str) -> HandOverRefusal | None:
@@ -67,7 +69,9 @@ class BridgePolicy:
 
 
 def queue_name(queue: str, slug: str) -> str:
-    return queue.replace("{workspace}", slug)
+    for each in SLUG_NAMES:
+        queue = queue.replace(each, slug)
+    return queue
 
 
 def _is_among(name: str, patterns: Iterable[str], slug: str | None) -> bool:
@@ -78,7 +82,7 @@ def _is_among(name: str, patterns: Iterable[str], slug: str | None) -> bool:
 def _compiled(pattern: str, slug: str | None) -> re.Pattern[str]:
     meanings = {"*": "[^.]*", "**": ".*"}
     if slug is not None:
-        meanings["{workspace}"] = re.escape(slug)
+        meanings |= dict.fromkeys(SLUG_NAMES, re.escape(slug))
     plain, special = _PART.split(pattern), _PART.findall(pattern)
     written = [re.escape(plain[0])]
     for between, after in zip(special, plain[1:], strict=True):

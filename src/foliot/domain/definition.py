@@ -66,6 +66,9 @@ class Definition:
     depends_on: tuple[Edge, ...] = ()
     owner_id: PrincipalId | None = None
     external_ref: Json | None = None
+    inherited: Mapping[str, str] = field(
+        default_factory=dict
+    )  # names of fields -> the level that their value comes from
 
     @property
     def managed_by(self) -> str | None:

@@ -20,6 +20,7 @@ FoliotError
 ├── Denied                  this principal may not do that: 403
 └── Unavailable             Foliot itself cannot work right now: 503
     └── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
+        └── MisplacedDatabase  the address leads to a standby or to a foreign database
 """
 
 from __future__ import annotations
@@ -194,6 +195,12 @@ class DatabaseUnavailable(Unavailable):
     """There is no PostgreSQL to work on, or one that Foliot refuses."""
 
     code = "database_unavailable"
+
+
+class MisplacedDatabase(DatabaseUnavailable):
+    """The address leads to a standby, or to a database that is not this installation's. The sentence names no address."""
+
+    code = "database_misplaced"
 
 
 def not_found(noun: str) -> NotFound:

@@ -181,13 +181,33 @@ def may(status: JobStatus, event: JobEvent) -> bool:
     return (status, event) in JOB_MOVES
 
 
+# The events that people ask for, and how a refusal says that one cannot happen.
+_REQUESTS: Final[Mapping[StrEnum, str]] = {
+    _JE.PAUSE: "paused",
+    _JE.RESUME: "resumed",
+    _JE.DISABLE: "disabled",
+    _JE.ARCHIVE: "archived",
+    _JE.RESTORE: "restored",
+    _RE.CANCEL: "cancelled",
+    _RE.SKIP: "skipped",
+}
+
+
 def _refusal(noun: str, moves: Mapping[Any, StrEnum], status: StrEnum, event: StrEnum) -> IllegalMove:
-    asked, is_now = event.value.replace("_", " "), status.value.replace("_", " ")
-    possible = [other.value.replace("_", " ") for start, other in moves if start is status]
-    if possible:
-        return IllegalMove(
-            f"This {noun} is {is_now}, so it cannot {asked}.",
-            hint=f"From {is_now} it can: {', '.join(possible)}.",
-        )
-    hint = "Retry makes a new run of the same job." if noun == "run" else f"It stays {is_now}."
-    return IllegalMove(f"This {noun} is {is_now}, which is final, so it cannot {asked}.", hint=hint)
+    is_now = status.value.replace("_", " ")
+    asked = _REQUESTS.get(event)
+    possible = [str(other.value) for start, other in moves if start is status and other in _REQUESTS]
+    if status in TERMINAL:
+        sentence = f"This run has already ended: it is {is_now}."
+        return IllegalMove(sentence, hint="Retry it to start a new run of the same job.")
+    if asked in {is_now, {"active": "resumed"}.get(is_now)}:
+        sentence = f"This {noun} is already {is_now}."
+    elif asked is None:
+        sentence = f"This {noun} is {is_now}; the event {event.value.replace('_', ' ')} does not apply to it."
+    else:
+        sentence = f"This {noun} is {is_now}; it cannot be {asked}."
+    return IllegalMove(sentence, hint=f"You can {_listed(possible)} it." if possible else None)
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

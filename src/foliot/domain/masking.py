@@ -9,6 +9,7 @@ Why: docs/decisions/712-masks.md
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -115,7 +116,7 @@ NO_MASKS = Masks(())
 
 
 def spellings(value: str) -> set[str]:
-    """Return all spellings of a value: its lines, the part after `Bearer` or behind a host name, each as JSON, URL and base64."""
+    """Return all spellings of a value: its lines, the part after `Bearer` or behind a host name, each as JSON, HTML, URL and base64."""
     if len(_ENDS.sub("", value)) < SHORTEST:
         return set()
     found = {value, *value.splitlines()}
@@ -124,6 +125,14 @@ def spellings(value: str) -> set[str]:
     found.update(_of_url(value.strip()))
     found |= {json.dumps(each)[1:-1] for each in (value, *found)}
     found |= {json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
+    # Some encoders of JSON write / as \\/, and pages write &, <, > and quotes as HTML does.
+    found |= {each.replace("/", "\\/") for each in set(found) if "/" in each}
+    for quoted in (html.escape(value), html.escape(value, quote=False)):
+        found |= {
+            quoted,
+            quoted.replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
+            quoted.replace("&#x27;", "&apos;"),
+        }
     for escaped in (quote(value, safe=""), quote(value), quote_plus(value)):
         found |= {escaped, _ESCAPED.sub(lambda each: each[0].lower(), escaped)}
     for each in {value, value.strip(), scheme[1] if scheme else value}:

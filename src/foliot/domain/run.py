@@ -53,6 +53,7 @@ def effective_input(payload: Mapping[str, Any], given: Any) -> dict[str, Any]:
 class RunError:
     code: str
     message: str
+    traceback: str | None = None  # of a Python function that raised
 
 
 @dataclass(frozen=True, slots=True)

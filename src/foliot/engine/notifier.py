@@ -11,6 +11,7 @@ from foliot.services import Database
 from foliot.services.hints import Announce, Hint
 from foliot.services.identity import installation
 from foliot.services.notifications.dispatch import NotifierPolicy, dispatch
+from foliot.services.notifications.event_feed import BATCH, feed
 
 CHECK_EVERY = 2.0  # seconds: the facts come without a hint
 LATE = timedelta(milliseconds=2)
@@ -32,10 +33,11 @@ class Notifier:
     async def step(self) -> timedelta:
         if (await installation.state(self._database)).is_held:
             return about(CHECK_EVERY, self._chance)
+        fed = await feed(self._database)
         done = await dispatch(self._database, self._policy())
-        if done.messages:
+        if done.messages or fed:
             self._announce(Hint.OUTBOX)
-        if done.is_more:
+        if done.is_more or fed == BATCH:
             return AT_ONCE
         check = about(CHECK_EVERY, self._chance)
         # What is due and was not processed has failed: it is tried again at the next check.

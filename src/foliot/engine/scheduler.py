@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
@@ -9,10 +10,12 @@ from random import Random, SystemRandom
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.scheduling.due import until_due, until_next_due
+from foliot.services.scheduling.due import count_due, until_due, until_next_due
 from foliot.services.scheduling.tick import BATCH, note_tick, tick
 
-CHECK_EVERY = 5.0  # seconds, should a hint get lost
+log = logging.getLogger(__name__)
+
+CHECK_EVERY = 5.0  # seconds, should a hint get lost; a setting may change it
 LATE = timedelta(milliseconds=2)  # waking early would find nothing
 JUST_DUE = timedelta(seconds=1)
 MOMENT = timedelta(milliseconds=50)
@@ -21,23 +24,37 @@ NOTED_EVERY = timedelta(seconds=3)
 
 class Scheduler:
     def __init__(
-        self, database: Database, announce: Callable[[Hint], None], chance: Random | None = None
+        self,
+        database: Database,
+        announce: Callable[[Hint], None],
+        chance: Random | None = None,
+        *,
+        check_every: float = CHECK_EVERY,
+        batch: int = BATCH,
     ) -> None:
         self._database = database
         self._announce = announce
         self._chance = chance or SystemRandom()
+        self._check_every = check_every
+        self._batch = batch
+        self._has_counted = False  # the jobs that were due before the first step
         self._noted_at: datetime | None = None
 
     async def step(self) -> timedelta:
-        ticked = await tick(self._database, BATCH)
+        if not self._has_counted:
+            late = await count_due(self._database)
+            self._has_counted = True
+            if late:
+                log.info("scheduler.recovering", extra={"jobs": late})
+        ticked = await tick(self._database, self._batch)
         if ticked.at is not None and (self._noted_at is None or ticked.at - self._noted_at >= NOTED_EVERY):
             await note_tick(self._database)
             self._noted_at = ticked.at
         if ticked.recorded:
             self._announce(Hint.READY)
-        if ticked.looked_at == BATCH:
+        if ticked.looked_at == self._batch:
             return AT_ONCE
-        check = about(CHECK_EVERY, self._chance)
+        check = about(self._check_every, self._chance)
         left = await until_due(self._database)
         if left is None:
             return check

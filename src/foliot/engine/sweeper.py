@@ -14,20 +14,26 @@ from foliot.services.jobs.job_status import resume_due
 from foliot.services.settlement.sweep import sweep
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 
-EVERY = 2.5  # seconds
+EVERY = 2.5  # seconds; a setting may change it
 
 
 class Sweeper:
     def __init__(
-        self, database: Database, announce: Callable[[Hint], None], chance: Random | None = None
+        self,
+        database: Database,
+        announce: Callable[[Hint], None],
+        chance: Random | None = None,
+        *,
+        every: float = EVERY,
     ) -> None:
         self._database = database
         self._announce = announce
         self._chance = chance or SystemRandom()
+        self._every = every
 
     async def step(self) -> timedelta:
         if (await installation.state(self._database)).is_held:
-            return about(EVERY, self._chance)  # a restored installation waits for its operator
+            return about(self._every, self._chance)  # a restored installation waits for its operator
         swept = await sweep(self._database)
         tended = await advance_waiting_runs(self._database)
         resumed = await resume_due(self._database)
@@ -42,4 +48,4 @@ class Sweeper:
             self._announce(Hint.READY)
         if swept.lost or swept.timed_out or swept.cancelled or tended.timers or resumed:
             self._announce(Hint.TIMERS)
-        return AT_ONCE if swept.is_full or tended.is_full else about(EVERY, self._chance)
+        return AT_ONCE if swept.is_full or tended.is_full else about(self._every, self._chance)

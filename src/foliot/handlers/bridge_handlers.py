@@ -103,12 +103,40 @@ class RqConfig(Shape):
     )
 
 
+def _bullmq_name(value: str) -> str:
+    """Allow colons between the parts of the name, as in `jobs:acme`: they are parts of the keys in Redis."""
+    if not all(_NAME.fullmatch(part) for part in value.split(":")):
+        raise refusal(
+            "name", "This is no name of a queue.", "It has no blanks, and a colon only between parts."
+        )
+    return value
+
+
 class BullmqConfig(Shape):
-    name: Task = Field(examples=["sync"], description="The job's name; its data is the run's input.")
+    name: Task = Field(examples=["sync"], description="The job's name.")
+    data: Literal["input", "envelope", "bare"] = Field(
+        default="input",
+        description="The job's data. input: the run's input, and the facts of the run under `foliot`; envelope: jobId, jobRunId, hostId, "
+        "type, payload, attempt, plannedFor and trigger; bare: the run's input alone.",
+    )
+    target: str | None = Field(
+        default=None, max_length=200, description="Passed on to the worker, as `target` or `hostId`."
+    )
     prefix: Name = Field(
         default=DEFAULT_PREFIX, description="Prefix of all keys that the queue has in Redis."
     )
-    queue: AllowedQueue = DEFAULT_QUEUE  # after the prefix, which is checked with it
+    queue: Annotated[  # after the prefix, which is checked with it
+        str,
+        StringConstraints(max_length=200),
+        AfterValidator(_bullmq_name),
+        AfterValidator(_allowed),
+        Field(
+            validate_default=True,
+            description="The queue; {workspace} or {orgId} stands for the slug of the workspace. "
+            "Where the name has colons, the queue of a worker is its last part, and the others belong to its prefix.",
+            examples=["jobs-acme", "jobs:{orgId}"],
+        ),
+    ] = DEFAULT_QUEUE
 
 
 class _Bridged:

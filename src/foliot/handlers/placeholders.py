@@ -25,6 +25,10 @@ NAMES = (
     "job.id",
     "job.name",
     "workspace.id",
+    "workspace.slug",
+    "run.number",
+    "run.deadline",
+    "run.triggered_by",
 )
 # Blanks around a name are stripped later: a pattern for them would backtrack.
 _PLACEHOLDER = re.compile(r"\{\{([^{}]*)\}\}")
@@ -49,6 +53,10 @@ def placeholder_values(assignment: Assignment) -> Values:
         ctx.job_id,
         ctx.job,
         ctx.workspace_id,
+        ctx.workspace,
+        ctx.number,
+        "" if ctx.deadline is None else ctx.deadline.isoformat(),
+        ctx.triggered_by or "",
     )
     return dict(zip(NAMES, in_order, strict=True))
 

@@ -86,6 +86,9 @@ class PythonHandler:
             answer = await self._pool.call(name, assignment.input, assignment.ctx, config)
         if "output" in answer:
             return succeeded(answer["output"])
+        for ended in ("cancelled", "timed_out"):
+            if ended in answer:
+                assignment.ctx.write("system", f"Ended as {ended.replace('_', ' ')}: {answer[ended]}")
         if "retry_after" in answer:
             assignment.ctx.write("system", f"Asked to be called again: {answer['message']}")
         return decode_result(answer)

@@ -6,15 +6,17 @@ No heavy imports: child processes load this.
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foliot.handlers.python_names import InvalidCall
 from foliot.sdk.app.job import Job, JobType
 from foliot.sdk.context import Context
-from foliot.sdk.outcomes import Fail, Retry, Skip
+from foliot.sdk.outcomes import Cancel, Fail, Retry, Skip, TimeOut
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -54,6 +56,11 @@ _POSITIONAL = (
     inspect.Parameter.VAR_POSITIONAL,
 )
 
+MOST_FRAMES = 50
+_OUR_FILES = frozenset(
+    {__file__, str(Path(__file__).with_name("python_child.py")), str(Path(__file__).with_name("python.py"))}
+)
+
 if TYPE_CHECKING:
     from foliot.handlers.registry import HandlerResult
 
@@ -72,21 +79,39 @@ def encode_error(error: BaseException) -> dict[str, Any]:
             return {"skip": message}
         case Fail(permanent=permanent, code=code):
             return {"error": code, "message": message, "permanent": permanent}
+        case Cancel():
+            return {"cancelled": message}
+        case TimeOut():
+            return {"timed_out": message}
         case _:
-            return {"error": type(error).__name__, "message": message or repr(error)}
+            failure = {"error": type(error).__name__, "message": message or repr(error)}
+            return failure | {"traceback": _traceback_of(error)}
+
+
+def _traceback_of(error: BaseException) -> str:
+    """Format the traceback from the function on: the frames above it are ours."""
+    shown = traceback.TracebackException.from_exception(error, limit=-MOST_FRAMES)
+    shown.stack[:] = [frame for frame in shown.stack if frame.filename not in _OUR_FILES]
+    return "".join(shown.format())
 
 
 def decode_result(answer: dict[str, Any]) -> HandlerResult:
-    from foliot.domain.outcomes import AskedRetry, AskedSkip
+    from foliot.domain import outcomes
+    from foliot.domain.run import RunError
     from foliot.domain.schedule import SkipReason
-    from foliot.handlers.registry import HandlerResult, failed, succeeded
+    from foliot.handlers.registry import HandlerResult, succeeded
 
     match answer:
         case {"retry_after": seconds}:
-            return HandlerResult(AskedRetry(timedelta(seconds=seconds)))
+            return HandlerResult(outcomes.AskedRetry(timedelta(seconds=seconds)))
         case {"skip": reason}:
-            return HandlerResult(AskedSkip(SkipReason.OPERATOR, reason))
+            return HandlerResult(outcomes.AskedSkip(SkipReason.OPERATOR, reason))
+        case {"cancelled": _}:
+            return HandlerResult(outcomes.Cancelled())
+        case {"timed_out": _}:
+            return HandlerResult(outcomes.TimedOut())
         case {"error": code, "message": message}:
-            return failed(code, message, permanent=answer.get("permanent", False))
+            found = RunError(code, message, answer.get("traceback"))
+            return HandlerResult(outcomes.Failed(found, answer.get("permanent", False)))
         case _:
             return succeeded(answer["output"])

@@ -57,10 +57,16 @@ def resolve_connection(
     name = profile or (settings.profile if url is None else None)
     if name is not None:
         return _connect_by_profile(read_profile(name, environ), key, ca)
+    given = url is not None
     url = (url or _default_url(settings)).rstrip("/")
     is_local = _is_loopback(url)
-    # The admin key of this folder's server is never sent to another machine.
-    key = key or settings.api_key or (_read_admin_key(settings.data_dir) if is_local else None)
+    if key is None and settings.api_key is not None and not _may_send_key(settings, named_by_caller=given):
+        raise Unauthorized(
+            f"{url} comes from {settings.origins['api_url']}, and FOLIOT_API_KEY does not: the key is not sent there.",
+            code="no_key",
+            hint="Set FOLIOT_API_URL as well, or give the address on the command line.",
+        )
+    key = key or settings.api_key or (_folder_key(settings, url) if is_local else None)
     if key is None:
         raise Unauthorized(
             f"No API key for {url}.",
@@ -71,6 +77,23 @@ def resolve_connection(
             else "Set FOLIOT_API_KEY or give key=.",
         )
     return Connection(url, key, is_local, ca or settings.ca_file)
+
+
+def _may_send_key(settings: ClientSettings, *, named_by_caller: bool) -> bool:
+    """Return whether the key may go to the address: a file found in the current folder must not choose who gets a key from elsewhere."""
+    address, key = settings.origins["api_url"], settings.origins["api_key"]
+    is_found_here = address.endswith("foliot.toml") and settings.origins.get("config") == "default"
+    return named_by_caller or not is_found_here or key == address
+
+
+def _folder_key(settings: ClientSettings, url: str) -> str | None:
+    """Return the admin key of this folder's server. It is sent to that server alone: where it does not run, another program may
+    listen on its port, and gets an empty key.
+    """
+    key, running = _read_admin_key(settings.data_dir), _running_server_url(settings.data_dir)
+    if key is None or (running is not None and urlsplit(running).port == urlsplit(url).port):
+        return key
+    return ""
 
 
 def _connect_by_profile(profile: Profile, key: str | None, ca: Path | None) -> Connection:

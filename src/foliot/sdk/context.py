@@ -5,7 +5,7 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,10 @@ class Context:
     most_artifact_bytes: int = field(default=MAX_ARTIFACT_BYTES, repr=False)
     _shares: set[int] = field(default_factory=set, repr=False, compare=False)  # percentages logged so far
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # by the names in the job's config
+    deadline: datetime | None = None  # when this attempt is ended
+    workspace: str = ""  # its slug
+    number: int = 0  # of the run, within its job
+    triggered_by: str | None = None  # who asked for the run; None where the schedule or another job did
 
     @property
     def cancelled(self) -> bool:
@@ -101,7 +105,8 @@ class Context:
 
     def as_json(self) -> dict[str, Any]:
         named = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
-        return named | {"planned_for": self.planned_for.isoformat()}
+        deadline = self.deadline and self.deadline.isoformat()
+        return named | {"planned_for": self.planned_for.isoformat(), "deadline": deadline}
 
     @classmethod
     def of_json(
@@ -112,6 +117,46 @@ class Context:
         keep: StoreArtifact = discard_artifact,
         tell: ReportProgress = discard_progress,
     ) -> Context:
-        planned_for = datetime.fromisoformat(data["planned_for"])
-        given = data | {"planned_for": planned_for}
+        planned_for, deadline = datetime.fromisoformat(data["planned_for"]), data.get("deadline")
+        given = data | {
+            "planned_for": planned_for,
+            "deadline": None if deadline is None else datetime.fromisoformat(deadline),
+        }
         return cls(**given, write=write, is_stopping=is_stopping, keep=keep, tell=tell)
+
+
+class FakeContext(Context):
+    """A context for tests of a job's code: it keeps what the code logs, reports and stores.
+
+    ctx = FakeContext(job="report", attempt=2)
+    send_report(ctx, month="2026-11")
+    assert ctx.lines == ["sent 12 mails"]
+    """
+
+    __slots__ = ("artifacts", "lines", "reported")
+
+    def __init__(self, **fields: Any) -> None:
+        self.lines: list[str] = []
+        self.reported: list[tuple[float, float, str]] = []  # done, total, note
+        self.artifacts: dict[str, bytes] = {}
+        known = {
+            "workspace_id": "00000000-0000-0000-0000-000000000001",
+            "job_id": "00000000-0000-0000-0000-000000000002",
+            "job": "job",
+            "run_id": "00000000-0000-0000-0000-000000000003",
+            "attempt": 1,
+            "fence": 1,
+            "trigger": "manual",
+            "planned_for": datetime(2027, 1, 15, 12, tzinfo=UTC),
+            "workspace": "default",
+        }
+        super().__init__(**{**known, **fields}, write=self._line, keep=self._artifact, tell=self._progress)
+
+    def _line(self, stream: str, text: str) -> None:
+        self.lines += text.split("\n")
+
+    def _artifact(self, name: str, data: bytes, media_type: str) -> None:
+        self.artifacts[name] = data
+
+    def _progress(self, done: float, total: float, note: str) -> None:
+        self.reported.append((done, total, note))

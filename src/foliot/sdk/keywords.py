@@ -7,7 +7,7 @@ from typing import Any, Required, TypedDict
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
-from foliot.sdk.job_fields import JobFieldKeywords
+from foliot.sdk.job_fields import DurationLike, JobFieldKeywords
 from foliot.wire.jobs import (
     Breaker,
     Dependency,
@@ -45,6 +45,15 @@ class JobKeywords(JobFieldKeywords, total=False):
     retention: Retention | Object
     tags: Sequence[str]
     external_ref: Object | None
+
+
+class DefaultKeywords(TypedDict, total=False):
+    """Defaults of the workspace for fields that a job leaves out; None gives one back to the installation."""
+
+    retry: Retry | Object | None
+    timeout: DurationLike | None
+    retention: Retention | Object | None
+    timezone: str | None
 
 
 class JobFilters(TypedDict, total=False):

@@ -36,6 +36,20 @@ class Fail(Exception):
         self.code = code
 
 
+class Cancel(Exception):
+    """End the run as cancelled: its work is no longer wanted. It is not retried and counts as no failure."""
+
+    def __init__(self, reason: str = "The job found that its work is no longer wanted.") -> None:
+        super().__init__(reason)
+
+
+class TimeOut(Exception):
+    """End the attempt as timed out: the job gave up waiting for something. The retry policy applies."""
+
+    def __init__(self, reason: str = "The job gave up waiting.") -> None:
+        super().__init__(reason)
+
+
 def _read_wait(after: timedelta | float | str) -> timedelta:
     if isinstance(after, str):
         from foliot.wire.durations import read_duration  # slow to import

@@ -30,12 +30,15 @@ from foliot.settings.value_types import (
     some_of,
     url,
     whole_number,
+    whole_numbers,
 )
 
 Words = tuple[str, ...]
+Numbers = tuple[int, ...]
 Limit = Annotated[int | None, whole_number(0, 1_000_000)]
 LargeLimit = Annotated[int | None, whole_number(0, 100_000_000)]
 OWN_QUOTA = "A workspace may have a quota of its own."
+OWN_DEFAULT = "A workspace may have a default of its own, and each job its own value."
 
 
 class Settings(ClientSettings):
@@ -147,7 +150,7 @@ class Settings(ClientSettings):
     bridge_queues: Annotated[Words | None, PATTERNS] = setting(
         None,
         "Queues of Celery, RQ and BullMQ that jobs may use, as patterns divided by commas: {workspace} is the slug of the workspace, "
-        "* anything but a dot, ** anything. Default: jobs-{workspace}; ** without database_url on loopback.",
+        "* anything but a dot, ** anything. Default: jobs-{workspace} and jobs:{workspace}; ** without database_url on loopback.",
     )
     bridge_tasks: Annotated[Words | None, PATTERNS] = setting(
         None,
@@ -262,6 +265,39 @@ class Settings(ClientSettings):
         20 * 1024 * 1024, "How large one artifact of a run may be.", unit="bytes"
     )
 
+    # Defaults of jobs, which a workspace may replace, and the pace of the engine.
+    default_timeout: Annotated[int, whole_number(1, 31_536_000)] = setting(
+        600, f"How long an attempt of a job may take. {OWN_DEFAULT}", unit="seconds"
+    )
+    default_retries: Annotated[int, whole_number(0, 1000)] = setting(
+        3, f"How often a failed run of a job is retried. {OWN_DEFAULT}"
+    )
+    default_retry_delays: Annotated[Numbers, whole_numbers(0, 31_536_000)] = setting(
+        (300, 900, 1800),
+        f"How long to wait before each retry, divided by commas; the last repeats. {OWN_DEFAULT}",
+        unit="seconds",
+    )
+    default_keep: Annotated[int, whole_number(1, 36_500)] = setting(
+        90, f"How long the runs of a job are kept. {OWN_DEFAULT}", unit="days"
+    )
+    default_keep_last: Annotated[int, whole_number(1, 1_000_000)] = setting(
+        100, f"How many of the newest runs of a job are kept, however old. {OWN_DEFAULT}"
+    )
+    default_timezone: Annotated[str, TEXT] = setting("UTC", "Time zone of new workspaces.")
+    poll_interval: Annotated[int, whole_number(50, 3_600_000)] = setting(
+        5_000,
+        "Longest sleep of the scheduler. It wakes for each planned time; this bounds the delay when a hint about a change is lost.",
+        unit="milliseconds",
+    )
+    poll_batch: Annotated[int, whole_number(1, 10_000)] = setting(
+        500, "How many due jobs the scheduler fires in one transaction."
+    )
+    sweep_interval: Annotated[int, whole_number(50, 3_600_000)] = setting(
+        2_500,
+        "How often lost workers, overdue runs and waiting runs are looked for.",
+        unit="milliseconds",
+    )
+
     def secrets(self) -> tuple[str, ...]:
         """Return the values that may never be printed: whole, and the passwords inside addresses."""
         values = [getattr(self, row.name) for row in TABLE if row.secret]
@@ -288,7 +324,7 @@ def format_value(row: Setting, settings: Settings) -> str:
     if value is None or value == ():
         return ""
     if isinstance(value, tuple):
-        return ", ".join(value)
+        return ", ".join(str(each) for each in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if row.secret and row.type.is_url:

@@ -42,6 +42,20 @@ def whole_number(low: int, high: int) -> ValueType:
     return ValueType("whole number", f"a whole number from {low} to {high}", parse)
 
 
+def whole_numbers(low: int, high: int) -> ValueType:
+    """One or more numbers, divided by commas."""
+    one = whole_number(low, high)
+
+    def parse(raw: Any) -> tuple[int, ...]:
+        items = raw if isinstance(raw, list | tuple) else _split(raw)
+        numbers = tuple(one.parse(each.strip() if isinstance(each, str) else each) for each in items)
+        if not numbers:
+            raise ValueError
+        return numbers
+
+    return ValueType("whole numbers", f"whole numbers from {low} to {high}, divided by commas", parse)
+
+
 def octal(most: int) -> ValueType:
     def parse(raw: Any) -> int:
         text = raw.strip() if isinstance(raw, str) else ""

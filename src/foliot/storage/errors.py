@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.errors import DatabaseUnavailable, MisplacedDatabase
 
 _RETRYABLE = frozenset({"40001", "40P01", "57P01", "57P02", "57P03", "53300"})
 # Connection, resources, shutdown, serialization failure or deadlock; idle in a transaction, or transaction too long.
@@ -12,8 +12,13 @@ _OUT_OF_REACH = ("08", "53", "57P", "40", "25P03", "25P04")
 _BUSY = {
     "57014": "The database did not finish a statement in time.",
     "55P03": "The database could not get a lock in time.",
-    "25006": "The database takes no writes: it is a replica, or set read-only.",
 }
+PRIMARY = "Check the address of the database; connect to the primary."
+_STANDBY = "This server is a standby: it takes no writes until it is promoted."
+_FOREIGN = "This is not Foliot's database, or its login may not act as Foliot's roles."
+# Of the message that opens a transaction: BEGIN READ WRITE on a standby; a role that does not exist or may not be taken.
+_MISPLACED = {"0A000": _STANDBY, "22023": _FOREIGN, "42501": _FOREIGN, "42704": _FOREIGN}
+_NO_TABLES = frozenset({"42P01", "3F000"})
 _CHECK = "Check that the server runs and accepts connections."
 # A refused connection has no SQLSTATE here, only the server's message.
 _REFUSALS = (
@@ -58,11 +63,31 @@ def is_misfit(error: BaseException) -> bool:
     return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith("42")
 
 
+def misplaced(error: BaseException) -> MisplacedDatabase | None:
+    """Translate the refusal to open a transaction by a server that is a standby, or a database that is not Foliot's."""
+    if isinstance(error, psycopg.Error) and (sentence := _MISPLACED.get(error.sqlstate or "")):
+        return MisplacedDatabase(sentence, hint=PRIMARY)
+    return None
+
+
+def is_read_only(error: psycopg.Error) -> bool:
+    return error.sqlstate == "25006"
+
+
 def unavailable(error: psycopg.Error) -> DatabaseUnavailable | None:
     """Translate an error of the database, not of the statement."""
+    if is_read_only(error):
+        return MisplacedDatabase(
+            "The database takes no writes: it is a replica, or set read-only.", hint=PRIMARY
+        )
     if sentence := _BUSY.get(error.sqlstate or ""):
         return DatabaseUnavailable(
             sentence, hint="Try again; if it lasts, look for long transactions on the server."
+        )
+    if error.sqlstate in _NO_TABLES:
+        return MisplacedDatabase(
+            "Foliot's tables are not in this database, or are those of another version.",
+            hint="Check the address of the database; `foliot migrate` brings its tables up to date.",
         )
     if is_lost(error) or (error.sqlstate or "").startswith(_OUT_OF_REACH):
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -25,10 +25,10 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
 from foliot.clock import Clock
-from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.errors import DatabaseUnavailable, MisplacedDatabase
 from foliot.domain.ids import WorkspaceId, raw_uuid7s, uuid7, uuid7s
 from foliot.storage import arrays
-from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
+from foliot.storage.errors import is_lost, is_read_only, is_retryable, may_retry, misplaced, unavailable
 from foliot.storage.queries import SqlQuery
 from foliot.storage.rows import column_reader, row_reader
 
@@ -210,6 +210,8 @@ class Database:
         self._chance = chance or SystemRandom()
         self._clock = clock  # None: the database's own clock
         self._cleaning: set[asyncio.Task[None]] = set()
+        self._server: int | None = None  # the server that the first connection led to
+        self._misplaced: MisplacedDatabase | None = None  # set while the address leads to another server
         self._pool = AsyncConnectionPool(
             url,
             connection_class=AsyncConnection[Row],
@@ -222,7 +224,7 @@ class Database:
                 "fallback_application_name": "foliot",
                 "tcp_user_timeout": 15_000,  # detects a broken connection in seconds; the kernel's default is a quarter of an hour
             },
-            configure=_configure,
+            configure=self._configure,
             min_size=size.least,
             max_size=size.most,
             max_waiting=size.waiting,
@@ -272,10 +274,16 @@ class Database:
             try:
                 yield tx
                 await _commit(connection)
+            except psycopg.Error as error:
+                if is_read_only(error):  # the address may lead to another server by now
+                    await connection.close()
+                raise
             finally:
                 tx._end()  # noqa: SLF001  # Tx and Database are one unit
                 await self._return(connection)
         except psycopg.Error as error:
+            if self._misplaced is not None and is_lost(error):
+                raise self._misplaced from error
             raise _translated(error) from error
 
     @property
@@ -296,7 +304,12 @@ class Database:
                 cursor.nextset()  # past the result of BEGIN
                 row = await cursor.fetchone()
             except BaseException as error:
+                refusal = misplaced(error)
+                if refusal is not None:  # the address may lead to another server by now
+                    await connection.close()
                 await self._return(connection)
+                if refusal is not None:
+                    raise refusal from error
                 if is_last or not may_retry(error):
                     raise
             else:
@@ -306,6 +319,20 @@ class Database:
                 self._pool.check()
             )  # the cause has usually broken the other connections too: remove them first
         raise AssertionError("the loop returns or raises")
+
+    async def _configure(self, connection: AsyncConnection[Row]) -> None:
+        """Prepare a new connection, unless its address leads to another server by now, such as a copy of this one."""
+        # PgBouncer tracks this setting per client, so it may stay on the session: every instant is read as UTC.
+        await connection.execute("SET TimeZone TO 'UTC'")
+        arrays.register(connection.adapters)
+        server = await _server_id(connection)
+        if self._server is not None and server not in (None, self._server):
+            self._misplaced = MisplacedDatabase(
+                "The address of the database leads to another server than at the start.",
+                hint="Check the address, or start Foliot again if the database was moved.",
+            )
+            raise psycopg.OperationalError(self._misplaced.message)
+        self._server, self._misplaced = self._server or server, None
 
     async def _return(self, connection: AsyncConnection[Row]) -> None:
         """Return the connection in a task of its own: the caller may be cancelled at every await."""
@@ -322,10 +349,13 @@ class Database:
         await self._pool.putconn(connection)
 
 
-async def _configure(connection: AsyncConnection[Row]) -> None:
-    # PgBouncer tracks this setting per client, so it may stay on the session: every instant is read as UTC.
-    await connection.execute("SET TimeZone TO 'UTC'")
-    arrays.register(connection.adapters)
+async def _server_id(connection: AsyncConnection[Row]) -> int | None:
+    """Return the server's own number, which its standbys share; None where the login may not read it."""
+    try:
+        row = await (await connection.execute("SELECT system_identifier FROM pg_control_system()")).fetchone()
+    except psycopg.errors.InsufficientPrivilege:
+        return None
+    return None if row is None else row["system_identifier"]
 
 
 def _opening(

@@ -7,6 +7,7 @@ Why: docs/decisions/600-access-is-checked-first.md
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ MOST_PARAMETERS = 200  # repeated ones included
 BODY_PART_WITHIN = 10.0  # seconds until the next part of a body
 MOST_NAMED = 20  # unknown parameters, in one answer
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 T = TypeVar("T")
 _PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
@@ -129,7 +131,9 @@ class GuardedRoute(APIRoute):
 
 
 def check_parameters(request: Request) -> None:
-    """Refuse more parameters than a filter needs, and NUL in them: PostgreSQL cannot store it."""
+    """Refuse more parameters than a filter needs, and characters that no name has: PostgreSQL cannot store NUL."""
+    if _CONTROL.search(request.scope["path"]):
+        raise Refused(404, "There is no such thing here.")
     if request.scope["query_string"].count(b"&") >= MOST_PARAMETERS:
         raise Invalid(
             f"A request has at most {MOST_PARAMETERS} parameters.",

@@ -30,6 +30,29 @@ class WorkersOut(Shape):
     items: list[WorkerOut]
 
 
+class LeaseOut(Shape):
+    """A running attempt and the worker that holds it."""
+
+    run_id: Id
+    job_id: Id
+    job: str = Field(description="Name of the job.")
+    attempt: int
+    fence: int
+    worker: Id
+    worker_name: str | None
+    host: str | None
+    since: Instant = Field(description="When the worker took it.")
+    expires_at: Instant | None = Field(
+        description="Until when its worker may be silent; each heartbeat moves it. null: the worker is gone, and the run is about to be given up."
+    )
+    deadline_at: Instant = Field(description="When the attempt times out.")
+    overdue: bool = Field(description="Past its deadline, or its worker fell silent.")
+
+
+class LeasesOut(Shape):
+    items: list[LeaseOut]
+
+
 class QueueOut(Shape):
     name: str
     ready: int = Field(description="Runs that a worker may take now, or at the time of their retry.")

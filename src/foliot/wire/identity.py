@@ -182,7 +182,9 @@ class WorkspaceIn(Shape):
         description="Names it in addresses and in the header Foliot-Workspace; it never changes."
     )
     name: Name | None = Field(default=None, description="Default: the slug.")
-    default_timezone: Zone = Field(default="UTC", examples=["Europe/Paris"])
+    default_timezone: Zone | None = Field(
+        default=None, description="Default: the installation's.", examples=["Europe/Paris"]
+    )
     quotas: Quotas = Quotas()
 
 

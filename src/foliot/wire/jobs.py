@@ -203,6 +203,12 @@ class JobDefinition(JobFields):
 
     schedule: ScheduleOut
     owner: Id | None
+    inherited: dict[str, Literal["workspace", "installation"]] = Field(
+        default={},
+        description="The fields among retry, timeout and retention that the job leaves out, and whose default each has: `GET /defaults`."
+        " Sent back in a PUT, these fields stay inherited.",
+        examples=[{"retry": "workspace", "timeout": "installation", "retention": "installation"}],
+    )
 
 
 class JobOut(JobDefinition, JobHead):

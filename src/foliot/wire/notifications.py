@@ -27,17 +27,12 @@ EventName = Literal[
     "run_succeeded",
     "run_skipped",
     "missed",
-    "late",
-    "slow",
-    "stuck",
     "no_worker",
     "job_paused",
     "job_auto_paused",
     "job_resumed",
     "job_changed",
     "recovered",
-    "expiring",
-    "zone_data_changed",
     "channel_disabled",
 ]
 
@@ -104,6 +99,13 @@ class NoticeWebhookConfig(Shape):
     url: Url
     secret: SecretNamed | None = None
     old_secret: SecretNamed | None = None
+    events: list[Annotated[str, StringConstraints(pattern=r"^(\*|[a-z_]+\.(\*|[a-z_]+))$")]] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Also every event of these kinds, as GET /events names them: run.failed, job.*, or * for all.",
+        examples=[["run.*", "job.paused"]],
+    )
 
 
 class RoomConfig(Shape):
@@ -233,8 +235,9 @@ class IncidentError(Shape):
 class IncidentOut(Shape):
     id: Id
     state: Literal["open", "acknowledged", "snoozed", "muted", "closed"]
-    subject: str = Field(description="job:<id>, or queue:<name>.")
+    subject: str = Field(description="job:<id>, or queue:<queue>/<type>.")
     job_id: Id | None
+    job_name: str | None = Field(description="Null for a queue, and for a job that was purged.")
     event: EventName = Field(description="The event that opened it.")
     error: IncidentError | None = Field(description="Of the last failure.")
     fingerprint: str = Field(description="Equal for incidents with the same error.")
@@ -270,7 +273,7 @@ class NoticeDeliveryOut(Shape):
     channel_name: str
     channel_kind: str
     event: str
-    message_kind: Literal["opened", "reminder", "recovered", "info", "digest", "test"]
+    message_kind: Literal["opened", "reminder", "recovered", "info", "digest", "test", "event"]
     title: str
     incident_id: Id | None
     job_id: Id | None

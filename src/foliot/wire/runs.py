@@ -20,6 +20,9 @@ AttemptStatus = Literal["running", "succeeded", "failed", "timed_out", "lost", "
 class RunErrorOut(Shape):
     code: str = Field(description="Stable; programs may rely on it.", examples=["worker_lost"])
     message: str
+    traceback: str | None = Field(
+        default=None, description="Of a Python function that raised, without secrets."
+    )
 
 
 class AttemptOut(Shape):
@@ -72,6 +75,11 @@ class RunOut(Shape):
     job_id: Id
     job_name: str | None = Field(description="The current name of its job.", examples=["daily sync"])
     number: int = Field(description="Counts the runs of its job; there may be gaps.", examples=[12])
+    occurrence: str = Field(
+        default="",
+        description="A name that follows from the job, the number and the repetitions so far.",
+        examples=["sched-01a31938-n12-rc0"],
+    )
     status: RunStatus = Field(
         description="`ready`: a worker may take it, retries wait here too. `waiting`: it may not start yet; explain says why."
     )

@@ -148,6 +148,9 @@ class WorkOut(Shape):
     left: Duration = Field(description="The time that is left for the attempt.")
     config: JsonObject
     input: JsonObject
+    workspace: str = Field(default="", description="The slug of its workspace.")
+    number: int = Field(default=0, description="Of the run, within its job.")
+    triggered_by: str | None = Field(default=None, description="Who asked for the run.")
     masks: list[str] = Field(
         description="Values of secrets in the configuration, not to be shown in what is sent back."
     )
@@ -208,9 +211,13 @@ class ArtifactIn(Shape):
     content: str = Field(max_length=MOST_CONTENT, description="Base64.", examples=["aGVsbG8="])
 
 
+LONGEST_TRACEBACK = 8_000  # characters
+
+
 class ReportError(Shape):
     code: str = Field(min_length=1, max_length=100)
     message: str = Field(max_length=4_000)
+    traceback: str | None = Field(default=None, max_length=LONGEST_TRACEBACK)
 
 
 class ReportItem(Shape):

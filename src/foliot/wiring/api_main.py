@@ -25,7 +25,7 @@ from typing import Self
 
 from foliot import telemetry
 from foliot.clock import monotonic
-from foliot.domain.errors import FoliotError
+from foliot.domain.errors import FoliotError, MisplacedDatabase
 from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
 from foliot.mcp.http import agent_routes
@@ -260,6 +260,8 @@ class DatabaseCheck:
                     warnings.append(master_key.WRONG)
                 if not await workers.count_alive(self._database):
                     warnings.append(NO_WORKER)
+        except MisplacedDatabase as error:
+            missing.append(f"database: {error.message}")
         except (FoliotError, TimeoutError):
             missing.append("database")
         self._found, self._checked_at = Readiness(tuple(missing), tuple(warnings)), began

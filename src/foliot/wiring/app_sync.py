@@ -94,6 +94,7 @@ class JobSync:
                     schema=await self._schema(draft, wanted.type),
                     reach=self.reach,
                     workspace=self.workspace.slug,
+                    defaults=await draft.load_defaults(),
                 )
                 return definition_from(wanted, ground)
 
@@ -119,6 +120,7 @@ class JobSync:
                 await self._schema(draft, written.job.type),
                 self.reach,
                 self.workspace.slug,
+                await draft.load_defaults(),
             )
             return definition_from(written.job, ground)
 

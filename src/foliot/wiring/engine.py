@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from foliot.engine.courier import Courier
 from foliot.engine.hints import HintListener
 from foliot.engine.janitor import Janitor, JanitorTask
 from foliot.engine.loop import Loop
 from foliot.engine.notifier import Notifier
-from foliot.engine.scheduler import Scheduler
-from foliot.engine.sweeper import Sweeper
+from foliot.engine.scheduler import CHECK_EVERY, Scheduler
+from foliot.engine.sweeper import EVERY, Sweeper
 from foliot.engine.watcher import Watcher
 from foliot.services.hints import Announcer, Hint
 from foliot.services.notifications.dispatch import NotifierPolicy
+from foliot.services.scheduling.tick import BATCH
 from foliot.storage.tx import Database
 from foliot.wiring.worker_process import WorkerProcess
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePace:
+    """How often the loops look, in seconds, and how many due jobs a tick takes."""
+
+    poll_interval: float = CHECK_EVERY
+    poll_batch: int = BATCH
+    sweep_interval: float = EVERY
+
 
 STEP_ENDS_WITHIN = 1.0  # seconds for a step under way at a stop
 
@@ -33,6 +45,7 @@ class Engine:
         policy: Callable[[], NotifierPolicy] | None = None,
         watcher: Watcher | None = None,
         is_scheduling: bool = True,
+        pace: EnginePace | None = None,
     ) -> None:
         """A node that is not scheduling leaves firing and sweeping to other nodes; without a watcher, sending as well.
 
@@ -40,12 +53,17 @@ class Engine:
         """
         self._announcer = Announcer(database)
         announce = self._announcer.announce
-        self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
+        pace = pace or EnginePace()
+        scheduler = Scheduler(database, announce, check_every=pace.poll_interval, batch=pace.poll_batch)
+        self._scheduler = Loop("scheduler", scheduler.step)
         self._is_scheduling = is_scheduling
         self._loops: list[Loop] = []
         wakes: dict[Hint, Callable[[], None]] = {}
         if is_scheduling:
-            self._loops += [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
+            self._loops += [
+                self._scheduler,
+                Loop("sweeper", Sweeper(database, announce, every=pace.sweep_interval).step),
+            ]
             wakes[Hint.TIMERS] = self._scheduler.wake
         if is_scheduling and janitor_tasks:
             self._loops.append(Loop("janitor", Janitor(janitor_tasks).step))

@@ -1,4 +1,7 @@
-"""`foliot host`: a worker on another machine, which has no database and fetches its work over HTTPS."""
+"""`foliot host`, and `foliot worker --server`: workers that have no database and fetch their work over HTTPS.
+
+A host executes the runs that are bound to it; a worker serves queues of the workspace of its key.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from foliot.domain.errors import Invalid, Unavailable
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.dependencies import EgressPolicy, HandlerDeps
+from foliot.handlers.python import app_handlers
 from foliot.handlers.registry import Handler
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk import AsyncClient, Untrusted
@@ -50,6 +54,8 @@ class HostOptions:
     instances: tuple[str, ...]
     permits: int
     allowed: frozenset[str]  # of RUNS_CODE
+    queues: tuple[str, ...] = ()  # of a worker that is no host
+    app: str | None = None  # module:app, whose functions it runs
     insecure: bool = False
     ca: Path | None = None  # certificates to trust instead of the machine's
 
@@ -77,6 +83,11 @@ def serve_as_host(settings: Settings, options: HostOptions) -> None:
     )
     found = registry.load_handlers(deps)
     handlers = {name: found[name] for name in found if name not in RUNS_CODE - options.allowed}
+    if options.app is not None:
+        # It imports much of the edge, which others do not need.
+        from foliot.wiring.app_sync import load_app  # noqa: PLC0415
+
+        handlers |= app_handlers(load_app(options.app), handlers)
     introduction = _introduction(options, handlers)
     asyncio.run(_run(place, options, introduction, handlers, settings.worker_grace))
 
@@ -98,9 +109,15 @@ async def _run(
         loops.loops.append(cancels)
         async with HeartbeatThread(worker, LEASE, open_link, lambda: link.lease):
             await _register(worker)
-            log.info("host.started", extra={"host": options.name, "pid": os.getpid(), "server": place.url})
+            log.info(
+                "worker.started" if options.queues else "host.started",
+                extra={"host": options.name, "pid": os.getpid(), "server": place.url},
+            )
             await loops.run(stopping, grace, cancel_claim=True)
-    log.info("host.stopped", extra={"host": options.name, "unsent_reports": worker.reporter.unsent})
+    log.info(
+        "worker.stopped" if options.queues else "host.stopped",
+        extra={"host": options.name, "unsent_reports": worker.reporter.unsent},
+    )
 
 
 @asynccontextmanager
@@ -110,6 +127,9 @@ async def _open_link(place: Connection, introduction: WorkerIntroduction) -> Asy
 
 
 def _introduction(options: HostOptions, handlers: Collection[str]) -> WorkerIntroduction:
+    name, described = f"{options.name[:80]}/{os.getpid()}", list(_describe(handlers))
+    if options.queues:
+        return WorkerIntroduction(name, queues=options.queues, described=described)
     labels = None if options.labels is None else dict(options.labels)
     try:
         host = HostIn(name=options.name, labels=labels, instances=list(options.instances))
@@ -119,7 +139,7 @@ def _introduction(options: HostOptions, handlers: Collection[str]) -> WorkerIntr
             f"{pointer(first['loc'])}: {first['msg']}",
             hint="Names have up to 100 characters and no blanks at their ends, labels up to 200.",
         ) from None
-    return WorkerIntroduction(f"{options.name[:80]}/{os.getpid()}", host, described=list(_describe(handlers)))
+    return WorkerIntroduction(name, host, described=described)
 
 
 def _describe(types: Collection[str]) -> Iterator[JobTypeDescription]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from foliot.engine.janitor import JanitorTask
 from foliot.services.identity import workspaces
 from foliot.services.identity.idempotency import FORGOTTEN_AT_ONCE, forget_old
+from foliot.services.jobs.defaults import apply_unapplied
 from foliot.services.jobs.job_status import finish_purges
 from foliot.services.messaging import courier, events, rooms
 from foliot.services.notifications import dispatch
@@ -44,6 +45,9 @@ def janitor_tasks(
         await repair_runs(database)
         return False
 
+    async def apply_new_defaults() -> bool:
+        return await apply_unapplied(database)
+
     async def empty_archived_workspaces() -> bool:
         return await workspaces.finish_archiving(database)
 
@@ -79,6 +83,7 @@ def janitor_tasks(
         finish_long_purges,
         repair_all_timers,
         repair_open_runs,
+        apply_new_defaults,
         empty_archived_workspaces,
         forget_idempotency_keys,
         forget_lost_workers,

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from foliot.engine.courier import Courier
 from foliot.engine.loop import Loop
 from foliot.engine.watcher import Watcher
 from foliot.services.identity import installation
+from foliot.services.jobs import defaults
 from foliot.services.secrets import master_key
 from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
@@ -45,13 +47,14 @@ from foliot.wiring.database import (
     restart_postgres,
     write_admin_key,
 )
-from foliot.wiring.engine import Engine
+from foliot.wiring.engine import Engine, EnginePace
 from foliot.wiring.janitor_tasks import janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.notifications import notifier_policy_of, ping_of, sender_of
 from foliot.wiring.policies import (
     allows_loopback,
+    defaults_of,
     egress_allow_of,
     is_loopback,
     reject_database_user,
@@ -125,6 +128,9 @@ class Node:
             if "watcher" in settings.roles
             else None,
             is_scheduling="scheduler" in settings.roles,
+            pace=EnginePace(
+                settings.poll_interval / 1000, settings.poll_batch, settings.sweep_interval / 1000
+            ),
         )
         self._apis: list[ApiProcess] = []
 
@@ -205,13 +211,18 @@ class Node:
             self._db,
             tzdata_version=ZONE_DATA_VERSION,
             keep=lambda key: written.append(write_admin_key(self._settings.data_dir, key)),
+            timezone=self._settings.default_timezone,
         )
+        await defaults.set_of_installation(self._db, defaults_of(self._settings))
         await master_key.begin(self._db, self._vault, makes=self._handle.server is not None)
         lines = [f"  database   PostgreSQL {self._facts.version}, {self._handle.where}"]
         if first is not None:
             log.info("key.created", extra={"prefix": first.prefix, "path": written[0]})
-            lines.append(f"  admin key  {first.secret}")
-            lines.append(f"             shown this once, kept in {written[0]}")
+            if sys.stdout.isatty():
+                lines.append(f"  admin key  {first.secret}")
+                lines.append(f"             shown this once, kept in {written[0]}")
+            else:  # a file or a log collector would keep it
+                lines.append(f"  admin key  kept in {written[0]}")
         if allows_loopback(self._settings):
             lines.append(LOOPBACK_LINE)
         return lines
@@ -242,7 +253,13 @@ class Node:
         log.info("egress.allowed", extra={"networks": egress_allow_of(self._settings)})
         log.info(
             "server.started",
-            extra={"url": url, "pid": os.getpid(), "version": __version__, "roles": self._settings.roles},
+            extra={
+                "url": url,
+                "pid": os.getpid(),
+                "version": __version__,
+                "roles": self._settings.roles,
+                "poll_interval_ms": self._settings.poll_interval,
+            },
         )
 
     def _watch(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:

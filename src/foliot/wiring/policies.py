@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
 from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
+from foliot.domain.defaults import DefaultValues
 from foliot.domain.errors import Invalid
+from foliot.domain.policy import Retention, Retry
 from foliot.domain.quotas import Quotas
+from foliot.domain.schedule import load_zone
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.handlers.sandbox import Sandbox, resolve_user
 from foliot.settings import Settings
@@ -57,6 +61,20 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def defaults_of(settings: Settings) -> DefaultValues:
+    """Return the defaults of jobs that leave a field out. Raise ScheduleInvalid for an unknown zone."""
+    load_zone(settings.default_timezone)
+    return DefaultValues(
+        Retry(
+            settings.default_retries,
+            delays=tuple(timedelta(seconds=each) for each in settings.default_retry_delays),
+        ),
+        timedelta(seconds=settings.default_timeout),
+        Retention(timedelta(days=settings.default_keep), settings.default_keep_last),
+        settings.default_timezone,
+    )
 
 
 def quotas_of(settings: Settings) -> Quotas:

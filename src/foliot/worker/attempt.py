@@ -16,6 +16,7 @@ from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
+MOST_TRACEBACK = 8_000  # characters; the end names what went wrong
 # PostgreSQL stores neither of these in JSON or text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -47,8 +48,9 @@ def storable(result: HandlerResult, masks: Masks = NO_MASKS) -> HandlerResult:
     if isinstance(result.outcome, Failed):
         error = result.outcome.error
         # Mask before cutting: the cut could leave half a secret, which no mask finds.
+        traceback = error.traceback and _clean(masks.text(error.traceback))[-MOST_TRACEBACK:]
         clean = RunError(
-            _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE]
+            _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE], traceback
         )
         result = HandlerResult(replace(result.outcome, error=clean), result.output)
     if isinstance(result.outcome, AskedSkip):

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from foliot.clock import monotonic
-from foliot.domain.errors import FoliotError, WorkerGone
+from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.services.workers.workers import BEATS_PER_LEASE, HeartbeatReply
 from foliot.worker.link import Link
@@ -48,6 +48,7 @@ class Heartbeat:
         self._beat_at = 0.0
         self._is_hurried = False
         self._pinged_at: float | None = None  # since when the worker's loop owes an answer
+        self._beating: asyncio.Task[None] | None = None
 
     def follow(self, worker_id: WorkerId, registered_at: float, lease: timedelta | None = None) -> None:
         """Renew this worker's lease from now on. `lease` is given where a remote server names it at registration."""
@@ -62,15 +63,20 @@ class Heartbeat:
         self._is_hurried = True
 
     async def step(self) -> timedelta:
+        """Beat where it is time, and check the lease, whatever becomes of the beat: it may fail in any way, or hang for ever."""
+        nap = min(1.0, self._lease / 20)
         if (worker_id := self._worker_id) is not None:
-            if self._is_hurried or monotonic() >= self._beat_at:
+            if self._beating is None and (self._is_hurried or monotonic() >= self._beat_at):
                 self._is_hurried = False
-                await self._beat(worker_id)
+                self._beating = asyncio.create_task(self._beat(worker_id))
+            if self._beating is not None and (await asyncio.wait([self._beating], timeout=nap))[0]:
+                self._beating = None
+                nap = min(nap, max(0.0, self._beat_at - monotonic()))
             if monotonic() - self._renewed_at > self._lease * 2 / 3 and self._worker_id == worker_id:
                 self._call_worker(lambda: self._worker.stop_all("cannot renew"))
                 self._worker_id = None
         self._watch()
-        return timedelta(seconds=min(1.0, self._lease / 20))
+        return timedelta(seconds=nap)
 
     async def _beat(self, worker_id: WorkerId) -> None:
         began = monotonic()
@@ -78,16 +84,17 @@ class Heartbeat:
             async with asyncio.timeout(min(BEAT_WITHIN, self._lease / BEATS_PER_LEASE)):
                 working_on = self._worker.working_on()
                 beat = await self._link.beat(worker_id, working_on, draining=self._worker.is_draining)
-        except (FoliotError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, the lease was not renewed
             self._beat_at = monotonic() + self._lease / 20
-            log.warning("heartbeat.missed", extra={"worker": str(worker_id), "reason": str(error)})
+            reason = str(error) or type(error).__name__
+            log.warning("heartbeat.missed", extra={"worker": str(worker_id), "reason": reason})
             return
         if self._worker_id != worker_id:
             return
         self._renewed_at, self._beat_at = began, began + self._lease / BEATS_PER_LEASE
         if not beat.is_alive:
             self._worker_id = None
-        if beat.cancels or beat.gone or not beat.is_alive:
+        if beat.cancels or beat.gone or beat.has_unknown or not beat.is_alive:
             self._call_worker(lambda: self._worker.on_beat(beat))
 
     def _call_worker(self, callback: Callable[[], None]) -> None:

@@ -235,7 +235,9 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         case Succeeded():
             return {"outcome": "succeeded"}
         case Failed(error=error, permanent=permanent, not_before=least):
-            reported = wire.ReportError(code=error.code or "failed", message=error.message)
+            reported = wire.ReportError(
+                code=error.code or "failed", message=error.message, traceback=error.traceback
+            )
             return {"outcome": "failed", "error": reported, "permanent": permanent, "after": least}
         case TimedOut():
             return {"outcome": "timed_out"}
@@ -270,7 +272,8 @@ def _work(item: wire.WorkOut) -> Work:
         item.deadline_at,
         Trigger(item.trigger),
     )
-    return Work(claimed, item.job, item.config, item.input, item.left, tuple(item.masks))
+    facts = item.job, item.config, item.input, item.left, tuple(item.masks)
+    return Work(claimed, *facts, item.workspace, item.number, item.triggered_by)
 
 
 def _held(keys: Iterable[Key]) -> list[wire.RunHeld]:

@@ -21,6 +21,7 @@ from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Claimer, ClaimSize, Turns, Work, claim_work
+from foliot.services.workers.refusals import audit_refused
 from foliot.services.workers.workers import HeartbeatReply
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,10 @@ class LocalLink:
         return found
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:
-        return await report(self.database, reports)
+        accepted = await report(self.database, reports)
+        if len(accepted) < len(reports):
+            await audit_refused(self.database, [each for each in reports if each.run_id not in accepted])
+        return accepted
 
     async def log(self, chunks: Sequence[LogChunk]) -> None:
         await logs.append(self.database, chunks)

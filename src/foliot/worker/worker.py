@@ -106,7 +106,7 @@ class Worker:
         self._deadlines = Deadlines(self._time_out)
         self._lanes = TaskLanes(self._run, self._on_wait)
         self._all_over = asyncio.Event()
-        self._claim_lost = False  # whether a claim's answer did not arrive
+        self._claim_lost = False  # whether the database may hold leases of this worker that it does not know
 
     async def step(self) -> timedelta:
         if self.is_draining:
@@ -134,6 +134,11 @@ class Worker:
         for key in (*beat.cancels, *beat.gone):  # a report of a run that is gone is refused
             if attempt := self._attempts.get(key):
                 self._end(attempt, Cancelled())
+        if (
+            beat.has_unknown
+        ):  # a claim is under way, or one was committed after this worker had stopped waiting for it
+            self._claim_lost = True
+            self.wake()
 
     def stop_all(self, reason: str) -> None:
         """Stop every attempt, because the lease is over or soon will be, and register again under a new id."""
@@ -189,10 +194,20 @@ class Worker:
         return self.id
 
     async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
+        """Hand back the runs that the database leases to this worker and that it does not know.
+
+        No claim is under way here, and what is known is read before the leases: nothing that was just claimed or reported is mistaken.
+        """
         known = frozenset(self._attempts) | self.reporter.keys()
-        for report in await self._link.unknown(worker_id, known):
+        self._claim_lost = False  # before the query: a heartbeat may set it again meanwhile
+        try:
+            unknown = await self._link.unknown(worker_id, known)
+        except BaseException:
+            self._claim_lost = True
+            raise
+        for report in unknown:
+            log.warning("claim.unheard", extra={"worker": str(worker_id), "run": str(report.run_id)})
             self.reporter.put(report)
-        self._claim_lost = False
 
     async def _claim(self, worker_id: WorkerId, types: list[str], places: Places) -> bool:
         """Claim runs and start them. Return whether there were any."""
@@ -294,6 +309,10 @@ class Worker:
             self.artifacts.uploader(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
             self.progress.writer(attempt.key, masks, attempt.is_over),
             self._link.most_artifact_bytes,
+            deadline=claimed.deadline_at,
+            workspace=work.workspace,
+            number=work.number,
+            triggered_by=work.triggered_by,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
 

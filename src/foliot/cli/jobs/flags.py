@@ -168,15 +168,20 @@ class PolicyFlags:
         return _given(server=self.server, host=self.host) or None
 
     def _retry(self) -> dict[str, Any] | None:
-        if self.retries is None and self.retry_delays is None:
-            return None
-        if self.retries == 0:
-            return {"max": 0, "strategy": "none"}
-        delays = None
-        if self.retry_delays is not None:
-            delays = [_duration(each.strip()) for each in self.retry_delays.split(",")]
-        most = len(delays) if self.retries is None and delays is not None else self.retries
-        return _given(max=most, strategy="list" if delays else None, delays=delays)
+        return retry_body(self.retries, self.retry_delays)
+
+
+def retry_body(retries: int | None, retry_delays: str | None) -> dict[str, Any] | None:
+    """Return `retry` as JSON; None without any flag."""
+    if retries is None and retry_delays is None:
+        return None
+    if retries == 0:
+        return {"max": 0, "strategy": "none"}
+    delays = None
+    if retry_delays is not None:
+        delays = [_duration(each.strip()) for each in retry_delays.split(",")]
+    most = len(delays) if retries is None and delays is not None else retries
+    return _given(max=most, strategy="list" if delays else None, delays=delays)
 
 
 @dataclass(frozen=True, slots=True)

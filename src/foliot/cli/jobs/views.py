@@ -38,7 +38,7 @@ from foliot.cli.tables import (
 from foliot.cli.times import local_time, local_time_relative, local_times, relative, relative_short
 
 if TYPE_CHECKING:
-    from foliot.wire.jobs import JobOut
+    from foliot.wire.jobs import JobOut, Retry
     from foliot.wire.schedules import PlannedOut, ScheduleOut
 
 MIN_ID = 8  # characters of an id in a list
@@ -335,9 +335,9 @@ def _settings(job: JobOut, names: Mapping[UUID, str]) -> list[tuple[str, str | N
     from foliot.wire.jobs import JobFields
 
     rows: list[tuple[str, str | None]] = [
-        ("timeout", write_duration(job.timeout)),
+        ("timeout", write_duration(job.timeout) + _origin(job, "timeout")),
         ("overlap", job.overlap),
-        ("retry", _format_retry(job)),
+        ("retry", format_retry(job.retry) + _origin(job, "retry")),
     ]
     if job.calendars:
         rows.append(("calendars", ", ".join(names.get(each, str(each)) for each in job.calendars)))
@@ -351,14 +351,19 @@ def _settings(job: JobOut, names: Mapping[UUID, str]) -> list[tuple[str, str | N
     for name, field in JobFields.model_fields.items():
         if name not in hidden and getattr(job, name) != field.default:
             value = values[name]
-            rows.append((name, _json(value) if isinstance(value, dict | list) else str(value)))
+            text = _json(value) if isinstance(value, dict | list) else str(value)
+            rows.append((name, (text or "") + _origin(job, name)))
     return rows
 
 
-def _format_retry(job: JobOut) -> str:
+def _origin(job: JobOut, name: str) -> str:
+    """Say where an inherited value comes from."""
+    return f"  (of the {job.inherited[name]})" if name in job.inherited else ""
+
+
+def format_retry(retry: Retry) -> str:
     from foliot.wire.durations import write_duration
 
-    retry = job.retry
     if retry.strategy == "none" or retry.max == 0:
         return "none"
     delays = ", ".join(write_duration(each) for each in retry.delays)

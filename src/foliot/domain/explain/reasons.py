@@ -17,21 +17,21 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "it fell outside the job's window, or gave way to a newer planned time deferred to the same opening",
         "Widen the window, or move the schedule into it.",
     ),
-    SkipReason.FROZEN: ("a freeze was in force", "See who froze what under freezes; a freeze can hold instead of skip."),
+    SkipReason.FROZEN: ("a freeze was in force", "List the freezes to see who made it; a freeze can also run such times later."),
     SkipReason.DEPENDENCY_FAILED: (
-        "an upstream job had not delivered: no fresh data",
-        "Look at the upstream job's last runs, then run this job by hand if its data is there.",
+        "an upstream job had no recent success",
+        "Look at the last runs of the upstream job; run this job manually if its data is there.",
     ),
     SkipReason.DEPENDENCY_MISSING: (
         "an upstream job has never run",
         "Run the upstream job once, or remove the dependency.",
     ),
     SkipReason.MISFIRE: (
-        "Foliot was not there to start it in time",
+        "Foliot was not running when it was due",
         "A backfill runs it now. To run more of such times, set misfire to all, or overlap to queue or concurrent.",
     ),
     SkipReason.PAUSED: ("the job was paused or disabled", "Resume with catch_up to run what was missed, or backfill."),
-    SkipReason.OPERATOR: ("somebody asked to skip it", "The audit trail says who; run the job by hand if it is needed after all."),
+    SkipReason.OPERATOR: ("a person asked to skip it", "The audit shows who. Run the job manually if it is needed after all."),
     SkipReason.DEADLINE: (
         "it could not start before its start deadline",
         "Add workers, raise the job's priority, or allow a later start.",
@@ -43,9 +43,9 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "its local time did not exist: the clocks jumped over it",
         "Set the schedule's gap to next_valid or shift to run it on such days.",
     ),
-    SkipReason.TYPE_DISABLED: ("its job type is switched off", "Have an administrator switch the job type on."),
+    SkipReason.TYPE_DISABLED: ("its job type is switched off", "Ask an administrator to switch the job type on."),
     SkipReason.SCHEDULER_ERROR: (
-        "Foliot could not work out what to do with this job",
+        "Foliot could not plan this job",
         "Check the job's schedule with preview; the error is in the server's log under this job's id.",
     ),
 }  # fmt: skip

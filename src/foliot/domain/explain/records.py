@@ -60,6 +60,7 @@ class Recorded:
     opens_at: datetime | None = None  # of a run before its first attempt: it may not start earlier
     closed_by: str | None = None  # what keeps it until then
     tries: tuple[Try, ...] = ()
+    progress_note: str = ""  # what it reports while it runs
     blocking: BlockingRun | None = None  # of a planned time that was skipped as overlap
 
 
@@ -97,7 +98,7 @@ def explain_record(job: Job, record: Recorded, place: QueuePosition | None = Non
             return Explanation(
                 Verdict.RUNNING,
                 f"Run {record.number} is running{since}, attempt {record.attempt_count}.",
-                _notes(record),
+                (*_notes(record), *((record.progress_note,) if record.progress_note else ())),
             )
         case _:
             return _ran(job, record)

@@ -6,10 +6,11 @@ Names and errors come from users: control and bidirectional characters are remov
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from foliot.domain.notifications.incidents import Incident
@@ -29,6 +30,7 @@ class NoticeKind(StrEnum):
     INFO = "info"
     DIGEST = "digest"
     TEST = "test"
+    EVENT = "event"
 
 
 class Severity(StrEnum):
@@ -62,6 +64,7 @@ class NoticeContent:
     run_id: UUID | None = None
     incident_id: UUID | None = None
     attachments: tuple[str, ...] = ()
+    payload: Mapping[str, Any] | None = None  # of an event: what webhooks carry instead of words
 
     @property
     def text(self) -> str:
@@ -143,10 +146,8 @@ def opened(on: Occasion) -> NoticeContent:
     elif event is NoticeEvent.NO_WORKER:
         title = f"no worker serves queue {on.name}"
         lines = [_reason(on) or "Runs wait and start by themselves when a worker returns."]
-    elif event is NoticeEvent.STUCK:
-        title, lines = f"{on.name} seems stuck", [_reason(on) or "A run takes far longer than usual."]
     else:
-        title, lines = f"{on.name} is late", [_reason(on) or "A run did not start in time."]
+        title, lines = f"{on.name} is in trouble", [_reason(on)]
     return _content(on, event, NoticeKind.OPENED, Severity.BAD, title, lines)
 
 
@@ -194,9 +195,6 @@ _INFO = {
     NoticeEvent.JOB_CHANGED: ("was changed", Severity.NEUTRAL),
     NoticeEvent.RUN_SUCCEEDED: ("succeeded", Severity.GOOD),
     NoticeEvent.RUN_SKIPPED: ("was skipped", Severity.NEUTRAL),
-    NoticeEvent.SLOW: ("took longer than usual", Severity.BAD),
-    NoticeEvent.EXPIRING: ("expires soon", Severity.BAD),
-    NoticeEvent.ZONE_DATA_CHANGED: ("moved with new time zone data", Severity.NEUTRAL),
     NoticeEvent.CHANNEL_DISABLED: ("was disabled", Severity.BAD),
 }
 
@@ -208,7 +206,7 @@ def info(on: Occasion) -> NoticeContent:
     verb, severity = _INFO.get(notice.event, (notice.event.value.replace("_", " "), Severity.NEUTRAL))
     lines = []
     if by := notice.facts.get("by"):
-        lines.append(f"By {inert(str(by))}, {local_time(notice.at, on.zone)}.")
+        lines.append(f"By {_person(str(by))}, {local_time(notice.at, on.zone)}.")
     else:
         lines.append(f"{local_time(notice.at, on.zone)}.")
     if reason := _reason(on):
@@ -402,6 +400,15 @@ def _next_lines(on: Occasion) -> list[str]:
     if on.job.next_at is None:
         return [f"No further run is planned.{owner}"]
     return [f"Next run {local_time(on.job.next_at, on.zone)}.{owner}"]
+
+
+def _person(by: str) -> str:
+    """Return a name. An id is left where the workspace does not see the principal: an administrator of the installation."""
+    try:
+        UUID(by)
+    except ValueError:
+        return inert(by)
+    return "an administrator of the installation"
 
 
 def _counted(incident: Incident) -> str:

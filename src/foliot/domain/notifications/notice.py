@@ -23,24 +23,18 @@ class NoticeEvent(StrEnum):
     RUN_SUCCEEDED = "run_succeeded"
     RUN_SKIPPED = "run_skipped"
     MISSED = "missed"
-    LATE = "late"
-    SLOW = "slow"
-    STUCK = "stuck"
     NO_WORKER = "no_worker"
     JOB_PAUSED = "job_paused"
     JOB_AUTO_PAUSED = "job_auto_paused"
     JOB_RESUMED = "job_resumed"
     JOB_CHANGED = "job_changed"
     RECOVERED = "recovered"
-    EXPIRING = "expiring"
-    ZONE_DATA_CHANGED = "zone_data_changed"
     CHANNEL_DISABLED = "channel_disabled"
+    EVENT = "event"  # of the event stream; webhook channels name its kinds, rules do not
 
 
 # Events that open an incident or count in an open one.
-TROUBLES = frozenset(
-    {NoticeEvent.RUN_FAILED, NoticeEvent.MISSED, NoticeEvent.LATE, NoticeEvent.STUCK, NoticeEvent.NO_WORKER}
-)
+TROUBLES = frozenset({NoticeEvent.RUN_FAILED, NoticeEvent.MISSED, NoticeEvent.NO_WORKER})
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,12 +105,10 @@ DEFAULT_EVENTS = (
     NoticeEvent.RUN_FAILED,
     NoticeEvent.RECOVERED,
     NoticeEvent.MISSED,
-    NoticeEvent.STUCK,
     NoticeEvent.NO_WORKER,
     NoticeEvent.JOB_AUTO_PAUSED,
     NoticeEvent.JOB_PAUSED,
     NoticeEvent.JOB_RESUMED,
-    NoticeEvent.EXPIRING,
     NoticeEvent.CHANNEL_DISABLED,
 )
 _DEFAULT_ID = RuleId(UUID(int=0))

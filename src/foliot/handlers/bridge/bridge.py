@@ -10,6 +10,7 @@ Why: docs/decisions/905-bridges.md
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import SystemRandom
+from typing import Any
 from uuid import UUID
 
 from foliot.clock import Clock, SystemClock, monotonic
@@ -24,11 +26,12 @@ from foliot.domain.bridge_policy import DEFAULT_QUEUE, BridgePolicy, queue_name
 from foliot.domain.errors import FoliotError
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.outcomes import HandedBack, Succeeded, TimedOut
-from foliot.handlers.bridge.engine import BrokerUnreachable, Handover, QueueEngine
+from foliot.handlers.bridge.engine import BrokerUnreachable, EngineNews, Handover, QueueEngine
 from foliot.handlers.bridge.redis_notes import HandoverNote, HandoverNotes, HandoverState
+from foliot.handlers.placeholders import FilledTextTooLarge, fill, needed_values
 from foliot.handlers.registry import Assignment, HandlerResult, failed
 from foliot.services import Database
-from foliot.services.workers.bridges import HandedOver, handed_over, slugs
+from foliot.services.workers.bridges import HandedOver, handed_over, priorities, slugs
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +70,7 @@ class Outage:
 BATCH = 100
 LISTEN_FOR = 1.0  # seconds
 CHECK_EVERY = 5.0  # seconds between checks of all pending handovers, should a signal get lost
+NEWS_EVERY = 1.0  # seconds between readings of progress and log lines
 RETRY_AFTER = 1.0  # seconds, while the broker cannot be reached
 REVOKE_WITHIN = 3.0  # seconds
 
@@ -76,6 +80,11 @@ class PendingHandover:
     assignment: Assignment
     ended: asyncio.Future[HandlerResult]
     handover: Handover | None = None  # None until it is about to be pushed
+    input: Mapping[str, Any] = field(default_factory=dict)  # with the facts of the run filled in
+    priority: int = 0
+    lines_read: int = 0
+    progress: Any = None  # as the engine reported it last
+    is_waiting: bool = False  # no worker of the engine has taken it, as the run's progress says
     is_pushed: bool = False
     is_unwanted: bool = False  # its attempt has ended for good
     is_from_engine: bool = False  # the engine itself reported its end
@@ -115,12 +124,19 @@ class Bridge:
             await self._revoke_within(pending)
             if isinstance(ended_by, TimedOut) and unreachable:
                 return failed("broker_unreachable", f"No result came in time. {unreachable}")
+            if isinstance(ended_by, TimedOut) and pending.is_waiting:
+                return failed("not_taken", f"No worker took it in time: {self._waits(pending)}")
             raise
         finally:
             self._forget(pending)
-        if pending.is_from_engine and not isinstance(done.outcome, Succeeded):
-            await self._close_note(pending)
+        # The end may come before the push has returned. The note is closed after it is confirmed, or the next attempt would find
+        # it open, take over this end and fail with it again.
         await pending.is_shown.wait()
+        if pending.is_from_engine:
+            with suppress(BrokerUnreachable):
+                await self._hear([pending])
+            if not isinstance(done.outcome, Succeeded):
+                await self._close_note(pending)
         return done
 
     async def close(self) -> None:
@@ -149,6 +165,7 @@ class Bridge:
     async def _push(self, batch: Sequence[PendingHandover]) -> None:
         try:
             await self._learn_slugs(batch)
+            await self._learn_priorities(batch)
             batch = self._refuse(batch)
             notes = await self._write_notes(batch)
         except (BrokerUnreachable, FoliotError) as error:
@@ -175,36 +192,55 @@ class Bridge:
         for pending in batch:
             ctx = pending.assignment.ctx
             note = await self._notes.earlier(ctx.run_id, ctx.attempt)
-            pending.handover = self._handover_of(pending.assignment, note)
+            pending.handover = self._handover_of(pending, note)
             notes.append(note)
         there = await self._notes.open([_handover(each) for each in batch])
         return [ours or before for ours, before in zip(there, notes, strict=True)]
 
-    def _handover_of(self, assignment: Assignment, note: HandoverNote | None) -> Handover:
+    def _handover_of(self, pending: PendingHandover, note: HandoverNote | None) -> Handover:
+        assignment = pending.assignment
         ctx, config = assignment.ctx, assignment.config
         named = str(config.get("queue") or DEFAULT_QUEUE)
         return Handover(
             id=f"foliot-{ctx.run_id}-{ctx.attempt}" if note is None else note.id,
             queue=queue_name(named, self._slug(assignment)) if note is None else note.queue,
             config=config,
-            input=assignment.input,
+            input=pending.input,
             run_id=ctx.run_id,
             attempt=ctx.attempt,
             planned_for=ctx.planned_for.isoformat(),
             left=max(1.0, assignment.left.total_seconds()),
+            facts={
+                "run_id": ctx.run_id,
+                "job_id": ctx.job_id,
+                "job": ctx.job,
+                "workspace_id": ctx.workspace_id,
+                "workspace": self._slug(assignment),
+                "planned_for": ctx.planned_for.isoformat(),
+                "trigger": ctx.trigger,
+                "attempt": ctx.attempt,
+                "fence": ctx.fence,
+                "target": config.get("target"),
+            },
+            priority=pending.priority,
         )
 
     def _refuse(self, batch: Sequence[PendingHandover]) -> list[PendingHandover]:
         """Fail the handovers that the operator does not allow, for good, and return the others."""
         allowed = []
         for pending in batch:
-            refused = self._bridge_policy.refusal(pending.assignment.config, self._slug(pending.assignment))
-            if refused is None:
+            assignment = pending.assignment
+            refused = self._bridge_policy.refusal(assignment.config, self._slug(assignment))
+            code, message = "handover_refused", "" if refused is None else f"{refused.message} {refused.hint}"
+            try:
+                given = dict(assignment.input)
+                pending.input = fill(given, needed_values(given, assignment))
+            except FilledTextTooLarge as error:
+                code, message = "config_invalid", str(error)
+            if not message:
                 allowed.append(pending)
             elif not pending.ended.done():
-                pending.ended.set_result(
-                    failed("handover_refused", f"{refused.message} {refused.hint}", permanent=True)
-                )
+                pending.ended.set_result(failed(code, message, permanent=True))
         return allowed
 
     def _slug(self, assignment: Assignment) -> str:
@@ -240,7 +276,7 @@ class Bridge:
             log.warning("handover.not_shown", extra={"runs": len(shown), "reason": error.message})
 
     async def _keep_watching(self) -> None:
-        check_at = 0.0
+        check_at, news_at = 0.0, 0.0
         while True:
             if not self._pending:
                 self._may_watch.clear()
@@ -253,6 +289,9 @@ class Bridge:
                 else:
                     every = [_handover(each) for each in self._pending.values()]
                     self._deliver(await self._engine.listen(every, LISTEN_FOR))
+                if monotonic() >= news_at:
+                    await self._hear([each for each in self._pending.values() if each.is_pushed])
+                    news_at = monotonic() + NEWS_EVERY
                 self._outage.end()
             except BrokerUnreachable as error:
                 self._announce_outage(error)
@@ -267,6 +306,33 @@ class Bridge:
             if pending is not None and not pending.ended.done():
                 pending.is_from_engine = True
                 pending.ended.set_result(done)
+
+    async def _hear(self, handed: Sequence[PendingHandover]) -> None:
+        """Pass on the progress and the log lines of handovers."""
+        by_id = {_handover(each).id: each for each in handed}
+        read = {external_id: each.lines_read for external_id, each in by_id.items()}
+        found = await self._engine.read_news([_handover(each) for each in handed], read)
+        for external_id, news in found.items():
+            self._pass_on(by_id[external_id], news)
+
+    def _pass_on(self, pending: PendingHandover, news: EngineNews) -> None:
+        ctx = pending.assignment.ctx
+        for line in news.lines:
+            ctx.write("log", line)
+        pending.lines_read += len(news.lines)
+        if news.is_waiting != pending.is_waiting:
+            pending.is_waiting = news.is_waiting
+            ctx.tell(0.0, 100.0, self._waits(pending) if news.is_waiting else "")
+        if news.progress is not None and news.progress != pending.progress:
+            pending.progress = news.progress
+            done, total, note = _progress(news.progress)
+            if total:
+                ctx.progress(done, total, note)
+            else:
+                ctx.write("log", note)
+
+    def _waits(self, pending: PendingHandover) -> str:
+        return f"It waits in the queue {_handover(pending).queue} of {self._engine.name}, and no worker there has taken it."
 
     def _announce_outage(self, error: BrokerUnreachable) -> None:
         if self._outage.begin(error):
@@ -312,6 +378,12 @@ class Bridge:
         if pending.handover is not None and self._pending.get(pending.handover.id) is pending:
             del self._pending[pending.handover.id]
 
+    async def _learn_priorities(self, batch: Sequence[PendingHandover]) -> None:
+        runs = [RunId(UUID(each.assignment.ctx.run_id)) for each in batch]
+        found = await priorities(self._database, runs) if runs else {}
+        for pending, run_id in zip(batch, runs, strict=True):
+            pending.priority = found.get(run_id, 0)
+
     async def _learn_slugs(self, batch: Sequence[PendingHandover]) -> None:
         wanted = {WorkspaceId(UUID(each.assignment.ctx.workspace_id)) for each in batch} - self._slugs.keys()
         if wanted:
@@ -321,3 +393,20 @@ class Bridge:
 def _handover(pending: PendingHandover) -> Handover:
     assert pending.handover is not None
     return pending.handover
+
+
+def _progress(reported: Any) -> tuple[float, float, str]:
+    """Read progress as workers write it: a percentage, or a number of so many. The total of anything else is 0, and it is only a note."""
+    if isinstance(reported, int | float):
+        return float(reported), 100.0, ""
+    if isinstance(reported, dict):
+        done = next(
+            (reported[name] for name in ("current", "done", "progress", "percent") if name in reported), None
+        )
+        total = reported.get("total", 100)
+        if isinstance(done, int | float) and isinstance(total, int | float) and total > 0:
+            note = next(
+                (str(reported[name]) for name in ("note", "status", "message") if name in reported), ""
+            )
+            return float(done), float(total), note
+    return 0.0, 0.0, reported if isinstance(reported, str) else json.dumps(reported)

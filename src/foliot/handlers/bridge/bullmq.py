@@ -6,6 +6,7 @@ A job added under an id that the queue has is not added again, so a push may be 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from bullmq import Queue
 
 from foliot.handlers.bridge.engine import (
     BrokerUnreachable,
+    EngineNews,
     Handover,
     RedisStreams,
     broker_errors,
@@ -25,6 +27,7 @@ from foliot.handlers.registry import HandlerResult, failed, succeeded
 AT_ONCE = 500
 MOST_QUEUES = 100  # cached; each holds its scripts, a quarter of a MiB
 PREFIX = "bull"
+_UNRECOVERABLE = re.compile(r"^(?:[\w.]+\.)?UnrecoverableError\b", re.MULTILINE)
 
 
 class BullmqEngine:
@@ -42,8 +45,10 @@ class BullmqEngine:
             self._last_seen[events] = await self._streams.last(events)
         keep = {"age": handover.keep}
         options = {"jobId": handover.id, "attempts": 1, "removeOnComplete": keep, "removeOnFail": keep}
+        if handover.priority > 0:  # jobs without one go first
+            options["priority"] = handover.priority
         with broker_errors():
-            await self._queue(handover).add(handover.config["name"], dict(handover.input), options)
+            await self._queue(handover).add(handover.config["name"], _data(handover), options)
 
     async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
         with broker_errors():
@@ -86,6 +91,24 @@ class BullmqEngine:
         }
         return await self.look([each for each in handovers if each.id in ended])
 
+    async def read_news(
+        self, handovers: Collection[Handover], lines_read: Mapping[str, int]
+    ) -> Mapping[str, EngineNews]:
+        news: dict[str, EngineNews] = {}
+        every = list(handovers)
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            with broker_errors():
+                async with self.redis.pipeline(transaction=False) as pipe:
+                    for each in some:
+                        pipe.hmget(_key(each), "name", "progress", "processedOn")
+                        pipe.lrange(f"{_key(each)}:logs", lines_read.get(each.id, 0), -1)
+                    answers = await pipe.execute()
+            for each, (name, progress, taken), lines in zip(some, answers[::2], answers[1::2], strict=True):
+                if name is not None:
+                    news[each.id] = EngineNews(tuple(lines), _progress(progress), taken is None)
+        return news
+
     async def wake(self) -> None:
         await self._streams.wake()
 
@@ -108,9 +131,38 @@ class BullmqEngine:
         if base not in self._queues:
             if len(self._queues) >= MOST_QUEUES:
                 del self._queues[next(iter(self._queues))]
-            options: Any = {"connection": self.redis, "prefix": _prefix(handover)}
-            self._queues[base] = Queue(handover.queue, options)
+            # BullMQ refuses colons in names, but not in prefixes; the keys are the same.
+            prefix, _, name = base.rpartition(":")
+            options: Any = {"connection": self.redis, "prefix": prefix}
+            self._queues[base] = Queue(name, options)
         return self._queues[base]
+
+
+def _data(handover: Handover) -> dict[str, Any]:
+    given, facts = dict(handover.input), handover.facts
+    match handover.config.get("data", "input"):
+        case "bare":
+            return given
+        case "envelope":
+            return {
+                "jobId": facts.get("job_id"),
+                "jobRunId": handover.run_id,
+                "hostId": facts.get("target"),
+                "type": handover.config["name"],
+                "payload": given,
+                "attempt": handover.attempt,
+                "plannedFor": handover.planned_for,
+                "trigger": facts.get("trigger"),
+            }
+        case _:
+            return given | {"foliot": dict(facts)}
+
+
+def _progress(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text
 
 
 def _prefix(handover: Handover) -> str:
@@ -137,4 +189,6 @@ def _returned(value: str | None) -> HandlerResult:
 def _failed(reason: str, trace: str | None) -> HandlerResult:
     lines = json.loads(trace) if trace else []
     output = {"traceback": "\n".join(map(str, lines))} if lines else None
-    return failed("bullmq_failed", reason or "The job failed in BullMQ.", output)
+    # BullMQ stores the class of an error nowhere else.
+    permanent = output is not None and _UNRECOVERABLE.search(output["traceback"]) is not None
+    return failed("bullmq_failed", reason or "The job failed in BullMQ.", output, permanent=permanent)

@@ -20,7 +20,14 @@ from kombu.exceptions import OperationalError
 from redis.asyncio.client import PubSub
 
 from foliot.clock import monotonic
-from foliot.handlers.bridge.engine import CONNECT_WITHIN, BrokerUnreachable, Handover, broker_errors, connect
+from foliot.handlers.bridge.engine import (
+    CONNECT_WITHIN,
+    BrokerUnreachable,
+    EngineNews,
+    Handover,
+    broker_errors,
+    connect,
+)
 from foliot.handlers.registry import HandlerResult, failed, succeeded
 
 T = TypeVar("T")
@@ -33,6 +40,7 @@ PRIORITIES = (
     "\x06\x166",
     "\x06\x169",
 )  # behind the names of the lists that one queue is made of in Redis
+ENDS = frozenset({FAILURE, REVOKED, SUCCESS})
 UNACKED = "unacked"  # fetched by a worker that has not begun it
 ANSWER_WITHIN = 1.0  # seconds for workers to answer which tasks they have
 LATE = 60  # seconds after its deadline at which a waiting task expires
@@ -94,6 +102,18 @@ class CeleryEngine:
         except BrokerUnreachable:
             await self._unsubscribe()
             raise
+
+    async def read_news(
+        self, handovers: Collection[Handover], lines_read: Mapping[str, int]
+    ) -> Mapping[str, EngineNews]:
+        """Return what tasks store by `update_state`."""
+        ids, news = [each.id for each in handovers], dict[str, EngineNews]()
+        for start in range(0, len(ids), AT_ONCE):
+            some = ids[start : start + AT_ONCE]
+            with broker_errors():
+                found = await self.redis.mget([META + each for each in some])
+            news |= {name: each for name, text in zip(some, found, strict=True) if (each := _news(text))}
+        return news
 
     async def wake(self) -> None:
         """Do nothing: the pattern covers tasks that are sent while it waits."""
@@ -191,6 +211,14 @@ def _end(text: str | bytes | None) -> HandlerResult | None:
             return failed("revoked", "Celery revoked the task before it ended.")
         case _:
             return None
+
+
+def _news(text: str | bytes | None) -> EngineNews | None:
+    with suppress(ValueError, AttributeError):
+        meta = json.loads(text or "null") or {}
+        if meta.get("status") not in ENDS and isinstance(meta.get("result"), dict):
+            return EngineNews(progress=meta["result"])
+    return None
 
 
 def _error(result: Any) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -35,11 +35,22 @@ class Handover:
     attempt: int
     planned_for: str
     left: float  # seconds to its deadline
+    facts: Mapping[str, Any] = field(default_factory=dict)  # about the run, for the worker of the engine
+    priority: int = 0  # smaller goes first
 
     @property
     def keep(self) -> int:
         """Return the seconds for which its result may be needed."""
         return int(self.left) + MARGIN
+
+
+@dataclass(frozen=True, slots=True)
+class EngineNews:
+    """What the engine knows of a handover that has not ended, or has just ended."""
+
+    lines: tuple[str, ...] = ()  # logged since the last time
+    progress: Any = None  # in the words of the engine's worker
+    is_waiting: bool = False  # no worker has taken it yet
 
 
 class QueueEngine(Protocol):
@@ -62,6 +73,12 @@ class QueueEngine(Protocol):
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         """Wait until some handover has ended, or the time is up. `look` finds an end that is missed here."""
+        ...
+
+    async def read_news(
+        self, handovers: Collection[Handover], lines_read: Mapping[str, int]
+    ) -> Mapping[str, EngineNews]:
+        """Return progress and log lines by ids. `lines_read` counts the lines known of each."""
         ...
 
     async def wake(self) -> None:

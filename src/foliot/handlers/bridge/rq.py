@@ -30,6 +30,7 @@ from foliot.handlers.bridge.engine import (
     ANSWER_WITHIN,
     CONNECT_WITHIN,
     BrokerUnreachable,
+    EngineNews,
     Handover,
     RedisStreams,
     broker_errors,
@@ -96,6 +97,12 @@ class RqEngine:
             if done := _end(fields, by_stream[key]):
                 ends[by_stream[key].id] = done
         return ends
+
+    async def read_news(
+        self, handovers: Collection[Handover], lines_read: Mapping[str, int]
+    ) -> Mapping[str, EngineNews]:
+        """Return nothing: RQ has neither progress nor log lines of a job."""
+        return {}
 
     async def wake(self) -> None:
         await self._streams.wake()

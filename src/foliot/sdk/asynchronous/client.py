@@ -21,6 +21,7 @@ from foliot.wire.shape import PAGE, Page
 
 if TYPE_CHECKING:
     from foliot.sdk.asynchronous.calendars import AsyncCalendarsApi
+    from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi
     from foliot.sdk.asynchronous.freezes import AsyncFreezesApi
     from foliot.sdk.asynchronous.hosts import AsyncHostsApi
     from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from foliot.sdk.asynchronous.worker import AsyncWorkerApi
     from foliot.wire.audit import AuditOut, EventOut
     from foliot.wire.batch import BatchOut, BatchWrite
-    from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
+    from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
@@ -102,6 +103,12 @@ class AsyncClient:
         from foliot.sdk.asynchronous.limits import AsyncLimitsApi  # noqa: PLC0415
 
         return AsyncLimitsApi(self._http)
+
+    @cached_property
+    def defaults(self) -> AsyncDefaultsApi:
+        from foliot.sdk.asynchronous.defaults import AsyncDefaultsApi  # noqa: PLC0415
+
+        return AsyncDefaultsApi(self._http)
 
     @cached_property
     def rooms(self) -> AsyncRoomsApi:
@@ -260,6 +267,13 @@ class AsyncClient:
         from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
 
         return await self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
+
+    async def leases(self, *, overdue: bool = False) -> LeasesOut:
+        """Return the running attempts and the workers that hold them, the next deadline first."""
+        from foliot.wire.fleet import LeasesOut  # noqa: PLC0415
+
+        request = ApiRequest("GET", "/leases", query={"overdue": overdue})
+        return await self._http.read(LeasesOut, request)
 
     async def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""

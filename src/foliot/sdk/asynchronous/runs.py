@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from time import monotonic
 from typing import Any, Unpack
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, each_of, events_of
 from foliot.sdk.keywords import RunFilters
-from foliot.sdk.request import ApiRequest, Ref, post, without_none
+from foliot.sdk.request import ApiRequest, Ref, async_sleep, post, without_none
 from foliot.sdk.response import parse_json, raise_for_error, reader
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.reports import ExplanationOut
 from foliot.wire.runs import ArtifactsOut, AttemptsOut, LogEndOut, LogLineOut, LogsOut, RunOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a run that goes on
 
 
 class AsyncRunWrites(AsyncWrites[Changed, None]):
@@ -68,6 +71,17 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
     async def get(self, run_id: Ref) -> RunOut:
         """Return a run with its newest attempts."""
         return await self._http.read(RunOut, ApiRequest("GET", "/runs/{run_id}", {"run_id": run_id}))
+
+    async def wait(self, run_id: Ref, *, within: float | None = None) -> RunOut:
+        """Return the run once it has ended. Raise TimeoutError after `within` seconds."""
+        until = None if within is None else monotonic() + within
+        pause = FIRST_PAUSE
+        while (run := await self.get(run_id)).finished_at is None:
+            if until is not None and monotonic() + pause > until:
+                raise TimeoutError(f"run {run_id} is {run.status} after {within:g} s")
+            await async_sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return run
 
     async def attempts(self, run_id: Ref) -> AttemptsOut:
         """Return all attempts, oldest first."""

@@ -18,6 +18,9 @@ from foliot.wire.shape import hint_of, pointer
 if TYPE_CHECKING:
     from foliot.sdk.app.application import Foliot
 
+INHERITABLE = frozenset(
+    {"retry", "timeout", "retention"}
+)  # fields with defaults of the workspace or installation
 FILE_TAG = "file:"  # prefix of the tag that names the file which created the job
 _BY_KIND: Mapping[str, type[CronFields | IntervalFields | OnceFields | ManualFields]] = {
     "cron": CronFields,
@@ -30,7 +33,7 @@ _PLACEHOLDER_ID = "00000000-0000-0000-0000-000000000000"  # replaces a name duri
 
 @dataclass(frozen=True, slots=True)
 class JobEntry:
-    """`wanted` includes defaults, and has names in place of ids. The schedule is as written."""
+    """`wanted` includes defaults except inherited ones, and has names in place of ids. The schedule is as written."""
 
     name: str
     wanted: Mapping[str, Any]
@@ -59,6 +62,8 @@ def read_entry(job: Any) -> JobEntry:
     whole = JobIn.model_validate(checked)
     wanted = whole.model_dump(mode="json", include=set(JobFields.model_fields))
     wanted["tags"] = [tag for tag in wanted["tags"] if not tag.startswith(FILE_TAG)]
+    for name in INHERITABLE - whole.model_fields_set:
+        del wanted[name]  # the job inherits it
     wanted["calendars"] = list(calendars or ())
     for edge, written in zip(wanted["depends_on"], edges or (), strict=True):
         edge["job"] = written["job"]
@@ -83,9 +88,11 @@ def app_entries(app: Foliot) -> tuple[JobEntry, ...]:
 def job_definition(
     job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID | str, str] | Mapping[UUID, str]
 ) -> dict[str, Any]:
-    """Return all fields as JSON, with names in place of ids and without the tags of files."""
+    """Return all fields that are not inherited as JSON, with names in place of ids and without the tags of files."""
     plain = job.model_dump(mode="json", include=set(JobFields.model_fields))
     plain["tags"] = [tag for tag in plain["tags"] if not tag.startswith(FILE_TAG)]
+    for name in job.inherited:
+        del plain[name]
     plain["calendars"] = [calendars.get(each, str(each)) for each in job.calendars]
     for edge, known in zip(plain["depends_on"], job.depends_on, strict=True):
         edge["job"] = names.get(known.job, str(known.job))

@@ -22,6 +22,7 @@ from foliot.wire.shape import PAGE, Page
 
 if TYPE_CHECKING:
     from foliot.sdk.synchronous.calendars import CalendarsApi
+    from foliot.sdk.synchronous.defaults import DefaultsApi
     from foliot.sdk.synchronous.freezes import FreezesApi
     from foliot.sdk.synchronous.hosts import HostsApi
     from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.worker import WorkerApi
     from foliot.wire.audit import AuditOut, EventOut
     from foliot.wire.batch import BatchOut, BatchWrite
-    from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
+    from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
@@ -103,6 +104,12 @@ class Client:
         from foliot.sdk.synchronous.limits import LimitsApi  # noqa: PLC0415
 
         return LimitsApi(self._http)
+
+    @cached_property
+    def defaults(self) -> DefaultsApi:
+        from foliot.sdk.synchronous.defaults import DefaultsApi  # noqa: PLC0415
+
+        return DefaultsApi(self._http)
 
     @cached_property
     def rooms(self) -> RoomsApi:
@@ -259,6 +266,13 @@ class Client:
         from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
 
         return self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
+
+    def leases(self, *, overdue: bool = False) -> LeasesOut:
+        """Return the running attempts and the workers that hold them, the next deadline first."""
+        from foliot.wire.fleet import LeasesOut  # noqa: PLC0415
+
+        request = ApiRequest("GET", "/leases", query={"overdue": overdue})
+        return self._http.read(LeasesOut, request)
 
     def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""

@@ -40,7 +40,11 @@ class AdminKey:
 
 
 async def first_start(
-    db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None
+    db: Database,
+    *,
+    tzdata_version: str,
+    keep: Callable[[str], None] | None = None,
+    timezone: str = "UTC",
 ) -> AdminKey | None:
     """Create the workspace `default` and the first administrator. Return None when they exist.
 
@@ -54,7 +58,9 @@ async def first_start(
         if await members.system_principal_exists(tx):
             return None
         await installation.set_tzdata_version(tx, tzdata_version)
-        await workspaces.insert_missing(tx, WorkspaceId(_new_id(tx.now)), DEFAULT_WORKSPACE, "Default")
+        await workspaces.insert_missing(
+            tx, WorkspaceId(_new_id(tx.now)), DEFAULT_WORKSPACE, "Default", timezone
+        )
         new = await _new_admin_key(tx, FIRST_ADMIN)
         if keep is not None:
             keep(new.secret)

@@ -91,13 +91,14 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
         maker = caller.holder.key_id
         if not await keys.lock_maker(tx, maker):  # the cache may have admitted it
             raise Denied("This key has just ended.", hint="Use another.")
+        caller = await _with_current_role(tx, caller)
         holder = await _holder(tx, caller, wanted.principal_id)
         is_own = holder.id == caller.holder.principal.id
         scopes = check_scopes(holder, _asked(wanted.scopes, caller.holder.scopes if is_own else ()))
         expires_at = wanted.expires_at
-        if expires_at is None and is_own:
+        if expires_at is None:  # no key makes one that outlives it, for its holder or for another
             expires_at = caller.holder.expires_at
-        check_expiry(caller.holder, holder, expires_at, tx.now)
+        check_expiry(caller.holder, expires_at, tx.now)
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
         await keys.insert_key(
@@ -219,6 +220,14 @@ def _asked(scopes: Iterable[str] | None, otherwise: Iterable[str]) -> Iterable[s
     return otherwise if scopes is None else scopes
 
 
+async def _with_current_role(tx: Tx, caller: Caller) -> Caller:
+    """Return the caller with the role that it has now: the cache may know the one before a demotion on another node."""
+    found = await members.find(tx, caller.holder.principal.id)
+    if found is None or not found.is_active:
+        raise Denied("The holder of this key is not active.", hint="Ask an administrator.")
+    return replace(caller, holder=replace(caller.holder, principal=found.principal))
+
+
 async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> Principal:
     own = caller.holder.principal
     if principal_id is None or principal_id == own.id:
@@ -229,7 +238,9 @@ async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> P
         )
     found = await members.find(tx, principal_id)
     if found is None or (found.principal.is_system and not caller.holder.may(Permission.SYSTEM)):
-        raise Invalid("There is no such member.", pointer="/principal", hint="GET /members lists them.")
+        raise Invalid(
+            "There is no such member.", pointer="/principal", hint="List the members to see their ids."
+        )
     if not found.is_active:
         raise Conflict("This member is not active.", pointer="/principal", hint="Activate it first.")
     return found.principal

@@ -24,7 +24,7 @@ from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.content import secrets
 from foliot.storage.dry_run import open_dry_run
-from foliot.storage.identity import keys, workspaces
+from foliot.storage.identity import defaults, keys, workspaces
 from foliot.storage.identity.workspaces import Workspace
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StatusChange
@@ -70,10 +70,19 @@ class Archiving:
 
 
 async def create(
-    database: Database, by: Actor, slug: str, name: str, default_timezone: str, quotas: Mapping[str, Any]
+    database: Database,
+    by: Actor,
+    slug: str,
+    name: str,
+    default_timezone: str | None,
+    quotas: Mapping[str, Any],
 ) -> Workspace:
-    load_zone(default_timezone)
+    """Create a workspace; without a zone it gets that of the installation."""
+    if default_timezone is not None:
+        load_zone(default_timezone)
     async with database.tx(Role.APP, system=True) as tx:
+        if default_timezone is None:
+            default_timezone = (await defaults.load_installation(tx)).timezone or "UTC"
         settings = {"quotas": dict(quotas)} if quotas else {}
         made = Workspace(WorkspaceId(tx.new_id()), slug, name, default_timezone, settings, tx.now, None)
         if not await workspaces.insert(tx, made):
@@ -186,7 +195,7 @@ async def _close(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wo
 
 
 def workspace_not_found() -> NotFound:
-    return NotFound("There is no such workspace.", hint="GET /workspaces lists them.")
+    return NotFound("There is no such workspace.", hint="List the workspaces to see their names.")
 
 
 def _slug(text: str) -> str:

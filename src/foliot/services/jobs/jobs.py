@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from foliot.domain.access import Scope
+from foliot.domain.defaults import JobDefaults
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.errors import ManagedByCode, ScheduleInvalid, not_found
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
@@ -29,6 +30,7 @@ from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import status_after
 from foliot.services.secrets.reference_steps import write_references
 from foliot.services.workers.host_steps import check_target
+from foliot.storage.identity import defaults
 from foliot.storage.jobs import calendars, job_types, jobs
 from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import StoredJob
@@ -48,6 +50,12 @@ class JobDraft:
         """Return the schema of this type's config, when a worker has described it."""
         found = (await job_types.list_known(self.tx, job_type)).get(job_type)
         return None if found is None else found.config_schema
+
+    async def load_defaults(self) -> JobDefaults:
+        """Return the values for fields that the job leaves out. They stay as they are until the transaction ends."""
+        assert self.tx.workspace_id is not None
+        await defaults.lock_shared(self.tx)
+        return (await defaults.load(self.tx, self.tx.workspace_id)).values
 
     async def resolve_owner(
         self, scope: Scope, given: str | None, default: PrincipalId | None

@@ -87,5 +87,5 @@ def require_type_on(locked: LockedJob) -> None:
     if locked.context.is_off(locked.row):
         raise Conflict(
             f"Jobs of type {locked.row.rules.spec.type} are switched off in this workspace.",
-            hint="An administrator can switch the type on again: PUT /job-types/{type}.",
+            hint="An administrator can switch the job type on again.",
         )

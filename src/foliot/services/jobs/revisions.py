@@ -71,7 +71,8 @@ async def revert(
             )
         assert draft.before is not None
         # The owner stays: an old revision must not move the job out of sight of those who have it now.
-        return replace(old.definition, owner_id=draft.before.definition.owner_id)
+        definition = replace(old.definition, owner_id=draft.before.definition.owner_id)
+        return (await draft.load_defaults()).applied_to(definition)
 
     said = f"Back to revision {revision}."
     said = f"{said} {note}" if note else said

@@ -17,7 +17,7 @@ from foliot.services.identity.audit_steps import append_audit
 from foliot.services.notifications.dispatch import NotifierPolicy, load_site
 from foliot.services.secrets.reference_steps import check_named
 from foliot.storage.identity import workspaces
-from foliot.storage.notifications import channels, deliveries, notification_rules
+from foliot.storage.notifications import channels, deliveries, event_feeds, notification_rules
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_CHANNELS = 100  # of a workspace
@@ -124,4 +124,5 @@ async def _note(
     tx: Tx, action: str, channel_id: ChannelId, scope: Scope, definition: ChannelDefinition
 ) -> None:
     after = {"name": definition.name, "kind": definition.kind.value, "enabled": definition.enabled}
+    await event_feeds.sync(tx)
     await append_audit(tx, action, ("channel", channel_id), scope.actor, after=after)

@@ -13,7 +13,7 @@ from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.identity.audit_steps import append_audit
 from foliot.storage.codec import encode
 from foliot.storage.identity import workspaces
-from foliot.storage.notifications import channels, notices, notification_rules
+from foliot.storage.notifications import channels, event_feeds, notices, notification_rules
 from foliot.storage.notifications.notification_rules import MOST_RULES, RuleRow
 from foliot.storage.tx import Database, Role, Tx
 
@@ -103,4 +103,5 @@ async def _check_names(tx: Tx, definition: RuleDefinition) -> None:
 
 async def _note(tx: Tx, action: str, rule: NotificationRule, scope: Scope) -> None:
     after = {"name": rule.name, "enabled": rule.enabled, **encode(rule.definition)}
+    await event_feeds.sync(tx)
     await append_audit(tx, action, ("notification_rule", rule.id), scope.actor, after=after)

@@ -6,6 +6,7 @@ Why: docs/decisions/306-outputs-lines-and-artifacts.md
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from foliot.domain.access import Scope
 from foliot.domain.artifacts import MOST_BYTES, Artifact, check_artifact, check_artifact_storage, check_count
@@ -37,7 +38,7 @@ async def keep(
             check_artifact_storage(
                 await artifacts.sum_used_bytes(tx, holder.workspace_id, given), len(given.data), most
             )
-        await artifacts.store(tx, holder.workspace_id, given)
+        await artifacts.store(tx, holder.workspace_id, replace(given, attempt=holder.attempt))
 
 
 async def of_run(database: Database, scope: Scope, run_id: RunId) -> list[Artifact]:

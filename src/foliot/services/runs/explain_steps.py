@@ -31,6 +31,7 @@ from foliot.domain.schedule.zone import naive_utc
 from foliot.services.evaluation import evaluate
 from foliot.services.workers.overview import remedy
 from foliot.storage import installation
+from foliot.storage.content import logs
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.runs import explain_queries
@@ -216,6 +217,8 @@ async def explain_open(tx: Tx, asked: ExplainContext, entry: RunWithRevision) ->
         ready = await explain_queries.load_ready_position(tx, entry.run.id)
         if ready is not None:
             return await _explain_ready(tx, asked, record, ready)
+    if (progress := (await logs.load_progress(tx, [entry.run.id])).get(entry.run.id)) is not None:
+        record = replace(record, progress_note=progress.note)
     return explain_record(asked.job, record)
 
 

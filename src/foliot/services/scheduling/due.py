@@ -8,6 +8,12 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 
 
+async def count_due(database: Database) -> int:
+    """Count the timers that are due; a large number is not counted to its end."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await timers.count_due(tx)
+
+
 async def until_due(database: Database) -> timedelta | None:
     """Return the time until the first timer is due, by the database's clock. Return None when nothing is planned."""
     async with database.tx(Role.ENGINE) as tx:

@@ -1,4 +1,4 @@
-"""Bridges to other queue engines: store external ids, and look up workspace slugs."""
+"""Bridges to other queue engines: store external ids, and look up slugs and priorities."""
 
 from __future__ import annotations
 
@@ -29,3 +29,9 @@ async def slugs(database: Database, workspace_ids: Collection[WorkspaceId]) -> d
     """Return slugs, which name queues. The slug of a workspace never changes."""
     async with database.tx(Role.ENGINE) as tx:
         return await workspaces.load_slugs(tx, workspace_ids)
+
+
+async def priorities(database: Database, run_ids: Collection[RunId]) -> dict[RunId, int]:
+    """Return the priorities of leased runs; smaller goes first."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await run_queue.load_priorities(tx, run_ids)

@@ -102,6 +102,9 @@ class Work(NamedTuple):
     input: dict[str, Any]
     left: timedelta
     masks: tuple[str, ...] = ()
+    workspace: str = ""  # its slug
+    number: int = 0
+    triggered_by: str | None = None
 
     def __repr__(self) -> str:
         return f"Work({self.claimed!r})"  # a log line must not show secrets
@@ -140,13 +143,15 @@ async def claim_work(database: Database, claimer: Claimer, vault: Vault | None =
     if serves_all and len(loaded) < claimer.size.permits:
         turns.forget()
     found = ClaimResult([], [])
-    for claimed, job, given, time_left in loaded:
+    for claimed, job, run, time_left in loaded:
         if job is None:
             found.orphans.append(claimed)
             continue
         payload = job.payload or {}
+        number, given, by = run or (0, None, None)
         run_input = dict(payload) if given is None else effective_input(payload, given)
-        found.work.append(Work(claimed, job.name, job.config or {}, run_input, time_left))
+        config, facts = job.config or {}, (job.workspace, number, by)
+        found.work.append(Work(claimed, job.name, config, run_input, time_left, (), *facts))
     if any(may_refer(each.config) for each in found.work):
         return ClaimResult(await _with_secrets(database, claimer, vault, found.work), found.orphans)
     return found

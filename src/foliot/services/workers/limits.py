@@ -95,4 +95,4 @@ async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
 
 
 def _no_such() -> NotFound:
-    return NotFound("There is no such limit.", hint="GET /limits lists them.")
+    return NotFound("There is no such limit.", hint="List the limits to see their keys.")

@@ -12,13 +12,15 @@ from foliot.domain.run import Target
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 from foliot.storage.workers import workers as worker_rows
-from foliot.storage.workers.overview import QueueOverview, WorkerOverview
+from foliot.storage.workers.overview import LeaseOverview, QueueOverview, WorkerOverview
 
 __all__ = [
+    "LeaseOverview",
     "Queue",
     "Unserved",
     "WorkerOverview",
     "forget_lost",
+    "leases",
     "nobody_serves",
     "queues",
     "remedy",
@@ -66,6 +68,12 @@ async def workers(database: Database, scope: Scope) -> list[WorkerOverview]:
     """List the workers that serve this workspace: live ones first, then those lost within the last day."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await overview.list_workers(tx, tx.now - LOST_SHOWN, MOST, scope.visible_owner)
+
+
+async def leases(database: Database, scope: Scope, *, overdue: bool = False) -> list[LeaseOverview]:
+    """List the running attempts, the next deadline first; with `overdue` only those past their deadline or their worker's lease."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await overview.list_leases(tx, MOST, scope.visible_owner, overdue=overdue)
 
 
 async def queues(database: Database, scope: Scope) -> list[Queue]:

@@ -11,19 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import (
-    AskedSkip,
-    Cancelled,
-    Failed,
     HandedBack,
     Outcome,
-    Succeeded,
-    TimedOut,
 )
 from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import Progress
@@ -34,6 +29,7 @@ from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.services.workers.claim import Claimer, ClaimResult, ClaimSize, Turns, Work, claim_work
+from foliot.services.workers.refusals import status_of
 from foliot.services.workers.remote_register import WorkerPrincipal
 from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.storage.content import logs
@@ -41,7 +37,7 @@ from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts, workers
-from foliot.storage.workers.workers import HeldLease, RemoteWorker
+from foliot.storage.workers.workers import HeldLease, RemoteWorker, RunningAttempt
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +152,9 @@ async def report(
         accepted = await settle_reports(tx, reports) if reports else frozenset()
         late = [each for each in received if each.run_id not in accepted]
         repeated = await leases.reported_before(
-            tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
+            tx,
+            worker_id,
+            [(each.run_id, each.fence, word) for each in late if (word := status_of(each.outcome))],
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
         # Unknown runs are not recorded: made-up ids must not fill the audit.
@@ -176,11 +174,21 @@ async def write(
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             return 0
-        mine = {(each.run_id, each.fence) for each in await workers.list_leases(tx, worker_id)}
-        own = [chunk for chunk in chunks if (chunk.run_id, chunk.fence) in mine]
+        mine = {
+            (each.run_id, each.fence): each for each in await workers.list_running_attempts(tx, worker_id)
+        }
+        own = [
+            _truthful(chunk, held, tx.now)
+            for chunk in chunks
+            if (held := mine.get((chunk.run_id, chunk.fence))) is not None
+        ]
         if own:
             await logs.append(tx, own)
-        if own_progress := {key: value for key, value in (how_far or {}).items() if key in mine}:
+        if own_progress := {
+            key: replace(value, at=min(max(value.at, mine[key].leased_at), tx.now))
+            for key, value in (how_far or {}).items()
+            if key in mine
+        }:
             await run_queue.set_progress(tx, own_progress)
     return len(own)
 
@@ -222,6 +230,12 @@ async def leave(database: Database, speaker: WorkerPrincipal, worker_id: WorkerI
             await hosts.record_sign_off(tx, found.host_id)
 
 
+def _truthful(chunk: LogChunk, held: RunningAttempt, now: datetime) -> LogChunk:
+    """Return the lines under the attempt that the lease counts, none dated before it began or after now: a worker may say anything."""
+    lines = [replace(line, at=min(max(line.at, held.leased_at), now)) for line in chunk.lines]
+    return replace(chunk, attempt=held.attempt, lines=lines)
+
+
 def _handed_back(lease: HeldLease) -> Report:
     return Report(lease.run_id, lease.job_id, lease.fence, lease.worker_id, HandedBack())
 
@@ -244,24 +258,7 @@ async def _claimed(
     return taken
 
 
-def _word(outcome: Outcome) -> str | None:
-    """The status word for this outcome in the run history; None when it leaves none."""
-    match outcome:
-        case Succeeded():
-            return "succeeded"
-        case Failed():
-            return "failed"
-        case TimedOut():
-            return "timed_out"
-        case Cancelled():
-            return "cancelled"
-        case AskedSkip():
-            return "skipped"
-        case _:
-            return None
-
-
 async def _note_refusal(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId, refused: RemoteReport) -> None:
     log.warning("report.refused", extra={"run": str(refused.run_id), "fence": refused.fence})
-    after = {"worker": str(worker_id), "fence": refused.fence, "outcome": _word(refused.outcome)}
+    after = {"worker": str(worker_id), "fence": refused.fence, "outcome": status_of(refused.outcome)}
     await append_audit(tx, "report.refused", ("run", refused.run_id), speaker.by, after=after)

@@ -25,6 +25,7 @@ class HeartbeatReply:
     is_alive: bool
     cancels: Sequence[tuple[RunId, int]] = field(default_factory=list)  # with the fence
     gone: Sequence[tuple[RunId, int]] = field(default_factory=list)
+    has_unknown: bool = False  # whether it is said to hold runs that it did not name
 
 
 async def register(
@@ -64,9 +65,10 @@ async def beat(
         ):
             return HeartbeatReply(is_alive=False)
         cancels = await workers.list_cancel_requests(tx, worker_id)
-        return HeartbeatReply(
-            is_alive=True, cancels=cancels, gone=await workers.list_lost_leases(tx, worker_id, working_on)
-        )
+        gone = await workers.list_lost_leases(tx, worker_id, working_on)
+        # More leases than named runs that have one: it does not know some.
+        has_unknown = await workers.count_leases(tx, worker_id) > len(working_on) - len(gone)
+        return HeartbeatReply(is_alive=True, cancels=cancels, gone=gone, has_unknown=has_unknown)
 
 
 async def leave(database: Database, worker_id: WorkerId) -> None:

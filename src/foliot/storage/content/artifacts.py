@@ -40,6 +40,7 @@ class StoredArtifact:
 @dataclass(frozen=True, slots=True)
 class ArtifactOwner:
     workspace_id: WorkspaceId
+    attempt: int  # as the lease counts it, whatever the worker says
     quota: int | None  # bytes, if the workspace has a quota of its own
 
 

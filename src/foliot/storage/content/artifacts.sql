@@ -1,6 +1,6 @@
 -- name: lock_lease
 -- Only the worker with this lease may add an artifact. The lock makes the run's settlement, and rival uploads of the name, wait.
-SELECT leases.workspace_id, workspaces.settings -> 'quotas' -> 'artifact_bytes' AS quota
+SELECT leases.workspace_id, leases.attempts AS attempt, workspaces.settings -> 'quotas' -> 'artifact_bytes' AS quota
   FROM leases JOIN workspaces ON workspaces.id = leases.workspace_id
  WHERE leases.run_id = %(run_id)s AND leases.fence = %(fence)s AND leases.worker_id = %(worker_id)s
    FOR UPDATE OF leases;

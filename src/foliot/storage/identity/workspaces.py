@@ -43,9 +43,11 @@ async def load_slugs(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[Wor
     return dict(await tx.fetch_tuples(sql.workspaces.load_slugs, {"ids": list(workspace_ids)}))
 
 
-async def insert_missing(tx: Tx, workspace_id: WorkspaceId, slug: str, name: str) -> None:
+async def insert_missing(
+    tx: Tx, workspace_id: WorkspaceId, slug: str, name: str, timezone: str = "UTC"
+) -> None:
     """Insert the workspace unless the slug exists."""
-    params = {"id": workspace_id, "slug": slug, "name": name, "now": tx.now}
+    params = {"id": workspace_id, "slug": slug, "name": name, "timezone": timezone, "now": tx.now}
     await tx.execute(sql.workspaces.insert_missing, params)
 
 
@@ -90,6 +92,10 @@ async def change(
         "settings": Jsonb(dict(settings)),
     }
     await tx.execute(sql.workspaces.update, params)
+
+
+async def set_timezone(tx: Tx, workspace_id: WorkspaceId, timezone: str) -> None:
+    await tx.execute(sql.workspaces.set_timezone, {"id": workspace_id, "timezone": timezone})
 
 
 async def archive(tx: Tx, workspace_id: WorkspaceId) -> None:

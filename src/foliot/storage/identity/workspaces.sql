@@ -1,5 +1,5 @@
 -- name: insert_missing
-INSERT INTO workspaces (id, slug, name, created_at) VALUES (%(id)s, %(slug)s, %(name)s, %(now)s)
+INSERT INTO workspaces (id, slug, name, default_timezone, created_at) VALUES (%(id)s, %(slug)s, %(name)s, %(timezone)s, %(now)s)
 ON CONFLICT ON CONSTRAINT workspaces_slug_is_taken DO NOTHING;
 
 -- name: find_by_slug
@@ -28,6 +28,9 @@ SELECT id, slug, name, default_timezone, settings, created_at, archived_at FROM 
 
 -- name: update
 UPDATE workspaces SET name = %(name)s, default_timezone = %(default_timezone)s, settings = %(settings)s WHERE id = %(id)s;
+
+-- name: set_timezone
+UPDATE workspaces SET default_timezone = %(timezone)s WHERE id = %(id)s;
 
 -- name: archive
 UPDATE workspaces SET archived_at = %(now)s WHERE id = %(id)s;

@@ -47,7 +47,11 @@ SELECT moved.workspace_id, %(now)s, 'job.' || CASE moved.status WHEN 'active' TH
 -- name: redefine
 WITH made AS (
     UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s
-    RETURNING workspace_id, id, revision, schedule_rev, definition)
+    RETURNING workspace_id, id, revision, schedule_rev, definition),
+noticed AS (
+    INSERT INTO notices (workspace_id, event, at, job_id, facts)
+    SELECT workspace_id, 'job_changed', %(now)s, id, jsonb_build_object('by', %(by)s::text, 'reason', 'Revision ' || revision || COALESCE(': ' || %(note)s::text, '') || '.')
+      FROM made)
 INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
 SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 

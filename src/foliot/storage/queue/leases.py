@@ -182,4 +182,5 @@ def _end_values(settlement: Settlement) -> tuple[Any, ...]:
 
 
 def _error_json(error: RunError) -> dict[str, str]:
-    return {"code": error.code, "message": error.message}
+    found = {"code": error.code, "message": error.message}
+    return found if error.traceback is None else found | {"traceback": error.traceback}

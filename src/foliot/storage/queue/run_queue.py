@@ -116,14 +116,23 @@ class ClaimedJob(NamedTuple):
     name: str
     config: dict[str, Any] | None
     payload: dict[str, Any] | None
+    workspace: str  # its slug
+
+
+class ClaimedRun(NamedTuple):
+    """The record of a claimed run: its number, and, where no schedule planned it, its own input and who asked for it."""
+
+    number: int
+    input: Any
+    triggered_by: str | None
 
 
 class LoadedRun(NamedTuple):
-    """A claimed run with its job, which is None where it was removed in the meantime, its own input and the time until its deadline."""
+    """A claimed run with its job, which is None where it was removed in the meantime, its record and the time until its deadline."""
 
     claimed: Claimed
     job: ClaimedJob | None
-    input: Any
+    run: ClaimedRun | None
     time_left: timedelta
 
 
@@ -222,15 +231,16 @@ async def lock_ready(
 
 
 async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
-    """Load the jobs and inputs of claimed runs. Scheduled runs have no input, so most claims need one query."""
+    """Load the jobs and the records of claimed runs."""
     params = {"job_ids": uuids([each.job_id for each in claimed])}
     rows = await tx.fetch_tuples(sql.run_queue.jobs_of_runs, params)
-    jobs = {job_id: ClaimedJob(name, config, payload) for job_id, name, config, payload in rows}
-    inputs: dict[RunId, Any] = {}
-    if given := [each.run_id for each in claimed if each.trigger is not Trigger.SCHEDULE]:
-        inputs = dict(await tx.fetch_tuples(sql.run_queue.inputs_of_runs, {"run_ids": uuids(given)}))
+    jobs = {job_id: ClaimedJob(name, config, payload, slug) for job_id, name, config, payload, slug in rows}
+    found = await tx.fetch_tuples(
+        sql.run_queue.records_of_runs, {"run_ids": uuids([each.run_id for each in claimed])}
+    )
+    runs = {run_id: ClaimedRun(number, given, by) for run_id, number, given, by in found}
     return [
-        LoadedRun(each, jobs.get(each.job_id), inputs.get(each.run_id), each.deadline_at - tx.now)
+        LoadedRun(each, jobs.get(each.job_id), runs.get(each.run_id), each.deadline_at - tx.now)
         for each in claimed
     ]
 
@@ -388,6 +398,10 @@ async def request_cancel(tx: Tx, run_ids: Sequence[RunId]) -> frozenset[RunId]:
         return frozenset()
     rows = await tx.fetch(sql.run_queue.request_cancel, {"run_ids": list(run_ids), "now": tx.now})
     return frozenset(row["run_id"] for row in rows)
+
+
+async def load_priorities(tx: Tx, run_ids: Collection[RunId]) -> dict[RunId, int]:
+    return dict(await tx.fetch_tuples(sql.run_queue.load_priorities, {"run_ids": list(run_ids)}))
 
 
 async def set_external_ids(tx: Tx, named: Sequence[tuple[RunId, int, str]]) -> None:

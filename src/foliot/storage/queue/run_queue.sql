@@ -132,10 +132,13 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
 
 -- name: jobs_of_runs
 -- Definitions are rarely in the cache, so the claim itself does not join them.
-SELECT id, name, definition -> 'config', definition -> 'payload' FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]);
+SELECT jobs.id, jobs.name, definition -> 'config', definition -> 'payload', workspaces.slug
+  FROM jobs JOIN workspaces ON workspaces.id = jobs.workspace_id
+ WHERE jobs.id = ANY (%(job_ids)s::uuid[]);
 
--- name: inputs_of_runs
-SELECT id, input FROM runs WHERE id = ANY (%(run_ids)s::uuid[]) AND input IS NOT NULL;
+-- name: records_of_runs
+-- Runs that were fired a moment ago: the probes of the primary key stay at its right edge.
+SELECT id, number, input, triggered_by FROM runs WHERE id = ANY (%(run_ids)s::uuid[]);
 
 -- name: claim
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED: rival
@@ -353,6 +356,10 @@ DELETE FROM waiting WHERE job_id = %(job_id)s;
 -- name: request_cancel
 -- The worker ends the run, or the sweeper does after a grace period.
 UPDATE leases SET cancel_requested_at = COALESCE(cancel_requested_at, %(now)s) WHERE run_id = ANY (%(run_ids)s) RETURNING run_id;
+
+-- name: load_priorities
+-- Of leased runs, by their primary key.
+SELECT run_id, priority FROM leases WHERE run_id = ANY(%(run_ids)s);
 
 -- name: set_external_ids
 -- Under its fence: a lease that was taken away is not this worker's to name.

@@ -53,6 +53,14 @@ async def list_known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
     return frozenset(await tx.fetch_as(RunId, sql.run_records.list_known, {"run_ids": list(run_ids)}))
 
 
+async def list_workspaces(tx: Tx, run_ids: Collection[RunId]) -> dict[RunId, WorkspaceId]:
+    """Return the workspaces of those runs that exist."""
+    found = await tx.fetch_pairs(
+        RunId, WorkspaceId, sql.run_records.list_workspaces, {"run_ids": list(run_ids)}
+    )
+    return dict(found)
+
+
 async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[RecordedTime]:
     """List the planned times from `start` up to `end` that have a record, whatever made it."""
     params = {"job_id": job_id, "start": start, "end": end}

@@ -3,6 +3,9 @@ SELECT workspace_id, id, job_id, status, trigger, planned_for, planned_key AS pl
        planned_until, input
   FROM runs WHERE id = %(id)s;
 
+-- name: list_workspaces
+SELECT id, workspace_id FROM runs WHERE id = ANY (%(run_ids)s);
+
 -- name: list_known
 SELECT id FROM runs WHERE id = ANY (%(run_ids)s);
 

@@ -16,6 +16,9 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
 -- name: missed_jobs
 SELECT job_id FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
 
+-- name: count_due
+SELECT count(*) FROM (SELECT FROM timers WHERE due_at <= %(now)s LIMIT %(most)s) AS late;
+
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 

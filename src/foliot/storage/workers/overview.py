@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.ids import PrincipalId, WorkerId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkerId
 from foliot.domain.run import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -43,6 +43,29 @@ async def list_workers(
 ) -> list[WorkerOverview]:
     params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
     return await tx.fetch_as(WorkerOverview, sql.overview.list_workers, params)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOverview:
+    run_id: RunId
+    job_id: JobId
+    job: str
+    attempt: int
+    fence: int
+    worker_id: WorkerId
+    worker: str | None
+    host: str | None
+    leased_at: datetime
+    expires_at: datetime | None  # None: its worker is gone
+    deadline_at: datetime
+    is_overdue: bool
+
+
+async def list_leases(
+    tx: Tx, limit: int, visible_owner: PrincipalId | None, *, overdue: bool
+) -> list[LeaseOverview]:
+    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
+    return await tx.fetch_as(LeaseOverview, sql.overview.list_leases, {**params, "overdue": overdue})
 
 
 async def list_queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueOverview]:

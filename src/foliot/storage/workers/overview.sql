@@ -11,6 +11,21 @@ SELECT id, name, queues, types, capacity, started_at, version, heartbeat_at, fal
  ORDER BY is_alive DESC, heartbeat_at DESC, id
  LIMIT %(limit)s;
 
+-- name: list_leases
+-- Running attempts of a workspace, the next deadline first. A lease lasts as long as its worker renews it.
+SELECT leases.run_id, leases.job_id, jobs.name AS job, leases.attempts AS attempt, leases.fence, leases.worker_id, names.name AS worker,
+       names.host, leases.leased_at, workers.alive_until AS expires_at, leases.deadline_at,
+       (workers.alive_until IS NULL OR workers.alive_until < %(now)s OR leases.deadline_at < %(now)s) AS is_overdue
+  FROM leases
+  JOIN jobs ON jobs.id = leases.job_id
+  LEFT JOIN workers ON workers.id = leases.worker_id
+  LEFT JOIN worker_names AS names ON names.id = leases.worker_id
+ WHERE leases.workspace_id = %(workspace_id)s
+   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s)
+   AND (NOT %(overdue)s OR workers.alive_until IS NULL OR workers.alive_until < %(now)s OR leases.deadline_at < %(now)s)
+ ORDER BY leases.deadline_at, leases.run_id
+ LIMIT %(limit)s;
+
 -- name: list_queues
 WITH unfinished AS (
     SELECT queue, 'ready' AS state, job_id, available_at FROM ready WHERE workspace_id = %(workspace_id)s

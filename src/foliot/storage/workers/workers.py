@@ -53,6 +53,16 @@ class HeldLease:
     worker_id: WorkerId
 
 
+@dataclass(frozen=True, slots=True)
+class RunningAttempt:
+    """An attempt as its lease knows it, whatever its worker says."""
+
+    run_id: RunId
+    fence: int
+    attempt: int
+    leased_at: datetime
+
+
 async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: datetime) -> None:
     await tx.execute(
         sql.workers.register,
@@ -132,6 +142,10 @@ async def list_lost_leases(
     return [(run_id, fence) for run_id, fence in await tx.fetch_tuples(sql.workers.list_lost_leases, params)]
 
 
+async def count_leases(tx: Tx, worker_id: WorkerId) -> int:
+    return await tx.fetch_value(int, sql.workers.count_leases, {"id": worker_id})
+
+
 async def list_unknown_leases(
     tx: Tx, worker_id: WorkerId, named: Collection[tuple[RunId, int]], by: datetime
 ) -> list[HeldLease]:
@@ -156,6 +170,10 @@ async def count_alive(tx: Tx) -> int:
 
 async def list_leases(tx: Tx, worker_id: WorkerId) -> list[HeldLease]:
     return await _leases(tx, sql.workers.list_leases, {"id": worker_id})
+
+
+async def list_running_attempts(tx: Tx, worker_id: WorkerId) -> list[RunningAttempt]:
+    return await tx.fetch_as(RunningAttempt, sql.workers.list_running_attempts, {"id": worker_id})
 
 
 async def list_abandoned_leases(tx: Tx, limit: int) -> list[HeldLease]:

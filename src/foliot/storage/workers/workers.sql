@@ -50,6 +50,12 @@ SELECT id, name FROM silent;
 -- After a claim whose commit was not confirmed, these show whether it happened.
 SELECT run_id, job_id, fence, worker_id FROM leases WHERE worker_id = %(id)s;
 
+-- name: list_running_attempts
+SELECT run_id, fence, attempts AS attempt, leased_at FROM leases WHERE worker_id = %(id)s;
+
+-- name: count_leases
+SELECT count(*) FROM leases WHERE worker_id = %(id)s;
+
 -- name: list_unknown_leases
 -- Leases that are a while old and that the worker does not name: the response to its claim was lost.
 SELECT run_id, job_id, fence, worker_id FROM leases

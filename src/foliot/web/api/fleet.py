@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Query
 
 from foliot.domain.errors import NotFound
 from foliot.services.hints import Hint
@@ -12,12 +12,13 @@ from foliot.services.jobs import job_types
 from foliot.services.workers import overview
 from foliot.web.api.params import Announcer, Db
 from foliot.web.auth import Admin, Viewer
-from foliot.web.mapping.fleet import job_types_out, queue_out, worker_out
+from foliot.web.mapping.fleet import job_types_out, lease_out, queue_out, worker_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.fleet import (
     JobTypeOut,
     JobTypesOut,
     JobTypeSwitch,
+    LeasesOut,
     QueuesOut,
     WorkersOut,
 )
@@ -31,6 +32,19 @@ async def list_workers(caller: Viewer, db: Db) -> WorkersOut:
     """List the workers that serve this workspace: live ones first, then those lost within the last day."""
     found = await overview.workers(db, caller.scope)
     return WorkersOut(items=[worker_out(each) for each in found])
+
+
+@routes.get("/leases")
+async def list_leases(
+    caller: Viewer,
+    db: Db,
+    overdue: Annotated[
+        bool, Query(description="Only those past their deadline, or whose worker fell silent.")
+    ] = False,
+) -> LeasesOut:
+    """List the running attempts: which worker holds each, since when, until when, and when it times out; the next deadline first."""
+    found = await overview.leases(db, caller.scope, overdue=overdue)
+    return LeasesOut(items=[lease_out(each) for each in found])
 
 
 @routes.get("/queues")

@@ -206,5 +206,6 @@ class _Edit:
             await config_schema(draft, written.job.type),
             self.reach,
             caller.workspace.slug,
+            await draft.load_defaults(),
         )
         return definition_from(written.job, context)

@@ -52,6 +52,7 @@ async def create_job(
             schema=await config_schema(draft, job.type),
             reach=reach,
             workspace=caller.workspace.slug,
+            defaults=await draft.load_defaults(),
         )
         return definition_from(job, context)
 

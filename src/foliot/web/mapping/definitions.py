@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
+from foliot.domain.defaults import INHERITABLE, JobDefaults
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import FoliotError, Invalid, ScheduleInvalid
@@ -84,18 +85,26 @@ class DefinitionContext:
     schema: Mapping[str, Any] | None = None  # of the config, if only workers know the type
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # addresses beside the public internet
     workspace: str = ""  # its slug
+    defaults: JobDefaults = JobDefaults()  # of fields that the job leaves out
 
 
 def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
     now, before = context.now, context.before
     faults = FieldErrors()
     schedule = faults.take(lambda: _schedule(job.schedule, context))
-    retry = faults.take(lambda: _retry(job.retry))
+    defaults = context.defaults
+    inherited = {
+        name: defaults.origin(name).value for name in INHERITABLE if name not in job.model_fields_set
+    }
+    retry = defaults.retry if "retry" in inherited else faults.take(lambda: retry_from(job.retry))
     overlap = faults.take(lambda: Overlap(OverlapRule(job.overlap), job.max_queued))
     misfire = faults.take(lambda: Misfire(MisfireRule(job.misfire), job.grace, job.max_catch_up))
     breaker = faults.take(lambda: Breaker(job.breaker.after, BreakerAction(job.breaker.action)))
-    limits = faults.take(lambda: Limits(job.timeout, job.start_deadline, OnLost(job.on_lost)))
-    retention = faults.take(lambda: _retention(job.retention))
+    timeout = defaults.timeout if "timeout" in inherited else job.timeout
+    limits = faults.take(lambda: Limits(timeout, job.start_deadline, OnLost(job.on_lost)))
+    retention = (
+        defaults.retention if "retention" in inherited else faults.take(lambda: retention_from(job.retention))
+    )
     if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
         faults.take(lambda: _check_span(job, now))
     # A host applies its own egress policy.
@@ -138,6 +147,7 @@ def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
         retention=retention,
         depends_on=tuple(_edge(each) for each in job.depends_on),
         owner_id=context.owner_id,
+        inherited=inherited,
     )
 
 
@@ -239,7 +249,7 @@ def _check_size(name: str, value: Any) -> None:
         )
 
 
-def _retry(given: wire.Retry) -> Retry:
+def retry_from(given: wire.Retry) -> Retry:
     return Retry(
         given.max,
         Backoff(given.strategy),
@@ -251,7 +261,7 @@ def _retry(given: wire.Retry) -> Retry:
     )
 
 
-def _retention(given: wire.Retention) -> Retention:
+def retention_from(given: wire.Retention) -> Retention:
     return Retention(given.keep, given.keep_last, RetentionMode(given.mode))
 
 

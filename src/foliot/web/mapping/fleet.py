@@ -8,8 +8,17 @@ from foliot.handlers import registry
 from foliot.services.jobs import job_types
 from foliot.services.workers.hosts import Host, InstanceRow
 from foliot.services.workers.limits import Limit
-from foliot.services.workers.overview import Queue, WorkerOverview
-from foliot.wire.fleet import BoundJob, HostOut, InstanceOut, JobTypeOut, LimitOut, QueueOut, WorkerOut
+from foliot.services.workers.overview import LeaseOverview, Queue, WorkerOverview
+from foliot.wire.fleet import (
+    BoundJob,
+    HostOut,
+    InstanceOut,
+    JobTypeOut,
+    LeaseOut,
+    LimitOut,
+    QueueOut,
+    WorkerOut,
+)
 
 WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 
@@ -49,6 +58,23 @@ def worker_out(seen: WorkerOverview) -> WorkerOut:
         since=seen.started_at,
         last_heartbeat_at=seen.heartbeat_at,
         version=seen.version,
+    )
+
+
+def lease_out(lease: LeaseOverview) -> LeaseOut:
+    return LeaseOut(
+        run_id=lease.run_id,
+        job_id=lease.job_id,
+        job=lease.job,
+        attempt=lease.attempt,
+        fence=lease.fence,
+        worker=lease.worker_id,
+        worker_name=lease.worker,
+        host=lease.host,
+        since=lease.leased_at,
+        expires_at=lease.expires_at,
+        deadline_at=lease.deadline_at,
+        overdue=lease.is_overdue,
     )
 
 

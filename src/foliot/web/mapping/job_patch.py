@@ -23,7 +23,7 @@ WRITABLE = frozenset(JobIn.model_fields)
 READ_ONLY = frozenset(JobOut.model_fields) - WRITABLE
 # The server changes these between a GET and a PUT, so a PUT may carry old values.
 MOVING = frozenset(
-    {"next_run_at", "status_at", "status_reason", "paused_until", "updated_at", "warnings"}
+    {"next_run_at", "status_at", "status_reason", "paused_until", "updated_at", "warnings", "inherited"}
 ) | {name for name in READ_ONLY if name.startswith(("last_", "consecutive_")) or name.endswith("_count")}
 HINTS = {
     "status": "Jobs are moved by pause, resume, disable and DELETE.",
@@ -50,20 +50,34 @@ def replace_fields(current: JobOut, given: Mapping[str, Any]) -> PatchedJob:
     """Apply a PUT: fields that are left out get their default."""
     now = current.model_dump(mode="json")
     _refuse_read_only(now, {name: value for name, value in given.items() if name not in MOVING})
+    given = _without_inherited(now, given)
     return _written(now, {name: value for name, value in given.items() if name not in READ_ONLY})
 
 
 def merge_patch(current: JobOut, patch: Mapping[str, Any]) -> PatchedJob:
     """Apply a PATCH: fields that are left out stay; null sets the default."""
     now = current.model_dump(mode="json")
-    _refuse_read_only(now, {name: value for name, value in patch.items() if name != "warnings"})
+    checked = {name: value for name, value in patch.items() if name not in {"warnings", "inherited"}}
+    _refuse_read_only(now, checked)
+    patch = _without_inherited(now, patch)
     stays = {name: value for name, value in now.items() if name in WRITABLE}
     wanted = {name: value for name, value in patch.items() if name not in READ_ONLY}
+    for name in now["inherited"]:
+        if name not in wanted:
+            stays.pop(name)  # left out, it stays inherited
     if isinstance(wanted.get("target"), dict):
         stays.pop("target")  # a host and a server cannot be merged
     schedule = _patched_schedule(now["schedule"], wanted.pop("schedule", {}))
     after = _merged({**stays, "schedule": {}}, wanted)
     return _written(now, after if schedule is None else {**after, "schedule": schedule})
+
+
+def _without_inherited(now: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the inherited values that a GET answered with and that come back unchanged."""
+    named = given.get("inherited")
+    returned = now["inherited"].keys() & (named.keys() if isinstance(named, dict) else set())
+    same = {name for name in returned if given.get(name) == now[name]}
+    return {name: value for name, value in given.items() if name not in same}
 
 
 def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:

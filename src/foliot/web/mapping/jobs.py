@@ -13,6 +13,7 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.policy import Retention, Retry
 from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
@@ -151,13 +152,10 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
 
 def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
     """The next times of a job; those within a freeze say so."""
-    items = []
-    for item, time in zip(
-        times_out(upcoming.job.definition.spec.schedule, upcoming.times), upcoming.times, strict=True
-    ):
-        freeze = freeze_at(upcoming.freezes, time.due_at)
-        more = [] if freeze is None else [freeze_note(freeze)]
-        items.append(item.model_copy(update={"notes": [*item.notes, *more]}))
+    items = times_out(upcoming.job.definition.spec.schedule, upcoming.times)
+    for item, time in zip(items, upcoming.times, strict=True):
+        if (freeze := freeze_at(upcoming.freezes, time.due_at)) is not None:
+            item.notes.append(freeze_note(freeze))
     return TimesOut(items=items, notes=list(upcoming.notes))
 
 
@@ -189,6 +187,7 @@ def run_out(record: RunRecord) -> RunOut:
         job_id=record.job_id,
         job_name=record.job_name,
         number=record.number,
+        occurrence=f"sched-{record.job_id.hex[-8:]}-n{record.number}-rc{max(0, record.attempt_count - 1)}",
         status=record.status.value,
         skip_reason=record.skip_reason and record.skip_reason.value,
         note=record.note,
@@ -263,7 +262,11 @@ def milliseconds(length: timedelta) -> int:
 
 
 def _error(error: RunError | None) -> RunErrorOut | None:
-    return None if error is None else RunErrorOut(code=error.code, message=error.message)
+    return (
+        None
+        if error is None
+        else RunErrorOut(code=error.code, message=error.message, traceback=error.traceback)
+    )
 
 
 def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
@@ -303,6 +306,22 @@ def _window(window: Window | None) -> wire.Window | None:
     return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)
 
 
+def retry_out(retry: Retry) -> wire.Retry:
+    return wire.Retry(
+        max=retry.max,
+        strategy=retry.strategy.value,
+        delays=list(retry.delays),
+        base=retry.base,
+        cap=retry.cap,
+        jitter=retry.jitter,
+        past_next=retry.past_next,
+    )
+
+
+def retention_out(retention: Retention) -> wire.Retention:
+    return wire.Retention(keep=retention.keep, keep_last=retention.keep_last, mode=retention.mode.value)
+
+
 def _fields(definition: Definition) -> dict[str, Any]:
     """Return the fields that a person wrote, for a shape that may show more."""
     spec = definition.spec
@@ -317,15 +336,7 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "calendars": list(spec.calendars),
         "depends_on": [_edge(edge) for edge in definition.depends_on],
         "depends_when": spec.depends_when.value,
-        "retry": wire.Retry(
-            max=spec.retry.max,
-            strategy=spec.retry.strategy.value,
-            delays=list(spec.retry.delays),
-            base=spec.retry.base,
-            cap=spec.retry.cap,
-            jitter=spec.retry.jitter,
-            past_next=spec.retry.past_next,
-        ),
+        "retry": retry_out(spec.retry),
         "overlap": spec.overlap.rule.value,
         "max_queued": spec.overlap.max_queued,
         "misfire": spec.misfire.rule.value,
@@ -336,12 +347,9 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "start_deadline": spec.limits.start_deadline,
         "on_lost": spec.limits.on_lost.value,
         "target": _target(spec.target),
-        "retention": wire.Retention(
-            keep=definition.retention.keep,
-            keep_last=definition.retention.keep_last,
-            mode=definition.retention.mode.value,
-        ),
+        "retention": retention_out(definition.retention),
         "tags": list(spec.tags),
         "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
         "owner": definition.owner_id,
+        "inherited": dict(definition.inherited),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -83,10 +84,11 @@ def rule_from(given: wire.NotificationRuleIn, timezone: str) -> RuleDefinition:
 def rule_out(row: RuleRow) -> wire.NotificationRuleOut:
     terms = row.rule.definition
     quiet = terms.quiet_hours
+    named = [_event_name(each) for each in terms.events]
     return wire.NotificationRuleOut(
         id=row.rule.id,
         name=row.rule.name,
-        events=[each.value for each in terms.events],
+        events=named,
         channels=list(terms.channels),
         scope=wire.RuleScopeIn(
             jobs=list(terms.scope.jobs), tags=list(terms.scope.tags), queues=list(terms.scope.queues)
@@ -105,14 +107,15 @@ def rule_out(row: RuleRow) -> wire.NotificationRuleOut:
     )
 
 
-def incident_out(incident: Incident, now: datetime) -> wire.IncidentOut:
-    error = incident.error
+def incident_out(incident: Incident, now: datetime, names: Mapping[JobId, str]) -> wire.IncidentOut:
+    error, event = incident.error, _event_name(incident.event)
     return wire.IncidentOut(
         id=incident.id,
         state=incident.state(now).value,
         subject=incident.subject,
         job_id=incident.job_id,
-        event=incident.event.value,
+        job_name=None if incident.job_id is None else names.get(incident.job_id),
+        event=event,
         error=None if error is None else wire.IncidentError(code=error.code, message=error.message),
         fingerprint=incident.fingerprint,
         failures=incident.failures,
@@ -155,6 +158,11 @@ def notice_delivery_out(record: DeliveryRecord) -> wire.NoticeDeliveryOut:
         created_at=record.created_at,
         ended_at=record.ended_at,
     )
+
+
+def _event_name(event: NoticeEvent) -> Any:
+    """Return the name of an event that a rule may name; `event` itself opens no incident."""
+    return event.value
 
 
 def _checked(url: str, pointer: str, egress_allow: tuple[str, ...]) -> str:

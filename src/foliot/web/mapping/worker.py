@@ -158,6 +158,9 @@ def work_out(work: Work) -> wire.WorkOut:
         left=max(work.left, timedelta(0)),
         config=work.config,
         input=work.input,
+        workspace=work.workspace,
+        number=work.number,
+        triggered_by=work.triggered_by,
         masks=list(work.masks),
     )
 
@@ -210,7 +213,9 @@ def _outcome(given: wire.ReportItem) -> Outcome:
         case "succeeded":
             return Succeeded()
         case "failed":
-            error = _UNSAID if given.error is None else RunError(given.error.code, given.error.message)
+            error = _UNSAID
+            if (reported := given.error) is not None:
+                error = RunError(reported.code, reported.message, reported.traceback)
             return Failed(error, given.permanent, given.after)
         case "timed_out":
             return TimedOut()

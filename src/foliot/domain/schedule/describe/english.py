@@ -62,12 +62,10 @@ def full_date(day: date) -> str:
 
 
 def lasting(length: timedelta) -> str:
-    """Format as "1 hour and 30 minutes". A single unit is split into smaller ones, because "every hour" means by the clock."""
+    """Format as "1 hour and 30 minutes". A single unit keeps its number, because "every hour" means by the clock."""
     seconds = int(length.total_seconds())
     if length.microseconds:
         return f"{length.total_seconds()} seconds"
-    if seconds in {60, 3600, 86400}:
-        return {60: "60 seconds", 3600: "60 minutes", 86400: "24 hours"}[seconds]
     parts = []
     for size, noun in UNITS:
         count, seconds = divmod(seconds, size)

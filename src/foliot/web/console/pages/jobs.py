@@ -80,7 +80,7 @@ async def job_page(visit: Visit) -> Context:
 
 
 _NOT_DEFINITION = frozenset({
-    "id", "status", "next_run_at", "owner", "owner_name", "enabled", "status_reason", "status_at", "paused_until", "managed_by", "fire_count", "run_count",
+    "id", "status", "next_run_at", "owner", "owner_name", "inherited", "enabled", "status_reason", "status_at", "paused_until", "managed_by", "fire_count", "run_count",
     "success_count", "failure_count", "skip_count", "consecutive_failures", "last_fire_at", "last_run_at", "last_run_id",
     "last_run_status", "last_error", "revision", "created_by", "created_at", "updated_at", "warnings",
 })  # fmt: skip

@@ -1,0 +1,69 @@
+"""Positions up to which the events of workspaces have been handed to webhook channels and rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from foliot.domain.ids import ChannelId, WorkspaceId
+from foliot.storage.outbox.events import EventPosition
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class EventFeed:
+    xid: int | None
+    seq: int | None
+    renewed_at: datetime | None
+
+    @property
+    def place(self) -> EventPosition | None:
+        return None if self.xid is None else EventPosition(self.xid, self.seq or 0)
+
+
+class EventSubscriber(NamedTuple):
+    """A webhook channel and the events it wants: kinds, nouns such as run.*, or * for all."""
+
+    id: ChannelId
+    events: tuple[str, ...]
+
+    def wants(self, kind: str) -> bool:
+        return any(each in ("*", kind, f"{kind.partition('.')[0]}.*") for each in self.events)
+
+
+async def list_workspaces(tx: Tx, limit: int) -> list[WorkspaceId]:
+    return await tx.fetch_as(WorkspaceId, sql.event_feeds.list_workspaces, {"limit": limit})
+
+
+async def get(tx: Tx) -> EventFeed | None:
+    return await tx.fetch_one_as(EventFeed, sql.event_feeds.get, {"workspace_id": tx.workspace_id})
+
+
+async def lock(tx: Tx) -> EventFeed | None:
+    return await tx.fetch_one_as(EventFeed, sql.event_feeds.lock, {"workspace_id": tx.workspace_id})
+
+
+async def save(tx: Tx, place: EventPosition, renewed_at: datetime | None = None) -> None:
+    params = {
+        "workspace_id": tx.workspace_id,
+        "xid": place.xid,
+        "seq": place.seq,
+        "renewed_at": renewed_at,
+    }
+    await tx.execute(sql.event_feeds.save, params)
+
+
+async def sync(tx: Tx) -> None:
+    """Start or end the feed of the workspace, as its channels and rules need it now."""
+    params = {"workspace_id": tx.workspace_id}
+    await tx.execute(sql.event_feeds.add, params)
+    await tx.execute(sql.event_feeds.remove, params)
+
+
+async def list_subscribers(tx: Tx) -> list[EventSubscriber]:
+    """Lock the webhook channels that want events."""
+    return await tx.fetch_as(
+        EventSubscriber, sql.event_feeds.list_subscribers, {"workspace_id": tx.workspace_id}
+    )
