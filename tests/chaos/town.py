@@ -24,7 +24,7 @@ from tests.stories.server_process import InstalledServerProcess, ServerProcess, 
 
 HERE = Path(__file__).parent
 NODES = 2
-LEASE = 3  # seconds
+LEASE = 6  # seconds: a third of it, in which a worker that cannot renew stops its work, is longer than a process takes to end
 SETTINGS = {
     "FOLIOT_WORKER_LEASE": str(LEASE),
     "FOLIOT_ALLOW_COMMANDS": "yes",

@@ -23,7 +23,7 @@ from foliot.domain.policy import Breaker, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
 from foliot.services.notifications import channels, incidents, rules
-from foliot.services.notifications.dispatch import dispatch
+from foliot.services.notifications.dispatch import CLOSED_ARE_KEPT, dispatch, prune
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.secrets import secrets
@@ -268,3 +268,16 @@ async def test_a_courier_killed_between_send_and_record_delivers_again_under_the
     assert len(mail.came) == 2
     assert mail.came[0][1]["Message-ID"] == mail.came[1][1]["Message-ID"]
     assert office.sql("SELECT delivered, attempts FROM foliot.outbox") == [(True, 2)]
+
+
+async def test_incidents_that_were_closed_long_ago_are_deleted_by_the_engine(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    job_id = await failing(office)
+    await failing(office, "other")
+    await office.jobs.end(job_id)
+    await office.notify()
+    office.clock.advance(CLOSED_ARE_KEPT + DAY)
+    assert await prune(office.database) == 1
+    assert office.sql("SELECT closed_at FROM foliot.incidents") == [(None,)]

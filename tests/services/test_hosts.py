@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from uuid import uuid4
 
 import pytest
@@ -16,8 +16,9 @@ from foliot.domain.ids import HostId, JobId, RunId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Limits, Retry
-from foliot.domain.run import RunError, Target, TargetKind
-from foliot.domain.schedule import Interval, Manual
+from foliot.domain.run import RunError, Target, TargetKind, Trigger
+from foliot.domain.schedule import Cron, Interval, Manual
+from foliot.domain.schedule.window import Window
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
 from foliot.services.runs.logs import LogChunk
@@ -52,6 +53,36 @@ async def h1(harness: WorkspaceHarness) -> RemoteHost:
     return await register_host(harness.database, worker_principal(harness.workspace), "h1", "pvp")
 
 
+async def test_the_clock_starts_the_run_of_two_in_the_morning_and_its_third_attempt_restarts_the_server(
+    harness: WorkspaceHarness,
+) -> None:
+    """Story A0, by virtual time: nobody starts the run."""
+    speaker = worker_principal(harness.workspace)
+    await register_host(harness.database, speaker, "h1", "pvp")
+    job = await harness.job(
+        "restart",
+        Cron("0 2 * * *"),
+        target=PVP,
+        window=Window(time(2), time(6)),
+        retry=Retry(2, Backoff.EXPONENTIAL, base=SECOND),
+    )
+    two = datetime.combine((harness.clock.now() + 24 * HOUR).date(), time(2), UTC)
+    harness.clock.set(two - SECOND)
+    h1 = await register_host(harness.database, speaker, "h1", "pvp")
+    assert (await harness.tick(), await h1.claim()) == (0, [])
+    harness.clock.set(two)
+    assert await harness.tick() == 1
+    for number in (1, 2, 3):
+        [work] = await h1.claim()
+        claimed = work.claimed
+        assert (claimed.attempt, claimed.trigger, claimed.planned_for) == (number, Trigger.SCHEDULE, two)
+        outcome = Succeeded() if number == 3 else Failed(RunError("boom", "The server did not come up."))
+        assert await h1.report(work, outcome)
+        harness.clock.advance(3 * SECOND)
+    assert harness.runs(job, "status, attempt_count, planned_for") == [("succeeded", 3, two)]
+    assert harness.timer(job, "next_at") == (two + 24 * HOUR,)
+
+
 async def test_a_run_for_a_server_goes_to_the_host_that_has_it_and_to_no_other_worker(
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
@@ -68,6 +99,7 @@ async def test_a_run_for_a_server_goes_to_the_host_that_has_it_and_to_no_other_w
     assert harness.owner.execute("SELECT status FROM foliot.runs").fetchall() == [("succeeded",)]
 
 
+@pytest.mark.requirement("S0-2")
 async def test_an_instance_that_moves_takes_the_runs_that_wait_for_it_along(
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
@@ -163,6 +195,7 @@ async def test_an_edit_of_the_target_redirects_what_waits(harness: WorkspaceHarn
     assert len(await harness.claim()) == 1
 
 
+@pytest.mark.requirement("S0-2")
 async def test_a_retry_goes_to_the_host_that_has_the_server_by_then(
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:

@@ -43,6 +43,7 @@ async def listed(api: ApiHarness, role: str = "viewer", **params: Any) -> list[d
     return items
 
 
+@pytest.mark.requirement("S2-33")
 async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
     api: ApiHarness, clock: ManualClock
 ) -> None:
@@ -183,6 +184,7 @@ async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(api: ApiHar
     assert (await api.request("GET", f"/runs/{waiting['id']}")).json()["status"] == "ready"
 
 
+@pytest.mark.requirement("S1-EC-3")
 async def test_a_finished_run_is_made_again_with_its_input_or_another(api: ApiHarness) -> None:
     made = await api.create_job(schedule=MANUAL, payload={"month": 1, "full": True})
     run = (await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {"month": 2}})).json()

@@ -96,6 +96,64 @@ async def test_method_body_and_success_codes_are_the_jobs_own() -> None:
     assert came[1].endswith(b"\r\n\r\n")
 
 
+@asynccontextmanager
+async def working(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Gives these answers in turn, the last one for ever; remembers the first lines of the requests."""
+    came: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        came.append(head)
+        writer.write(answers[min(len(came), len(answers)) - 1])
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook", came
+
+
+async def test_a_target_that_only_accepts_the_work_is_no_success_unless_the_job_says_so() -> None:
+    async with target(said(202)) as (url, _):
+        done = await run({"url": url})
+        assert code(done) == "only_accepted"
+        assert isinstance(done.outcome, Failed)
+        assert done.outcome.permanent  # the target may be at work
+        assert isinstance((await run({"url": url, "success": [202]})).outcome, Succeeded)
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [(b'{"job": {"state": "done"}}', None), (b'{"job": {"state": "failed"}}', "work_failed")],
+)
+async def test_the_location_of_accepted_work_is_asked_until_it_has_ended(
+    last: bytes, outcome: str | None
+) -> None:
+    accepted = said(202, b"", "location: /jobs/7?x=1")
+    going, busy = said(200, b'{"job": {"state": "going"}}'), said(503)
+    async with working(accepted, said(202), busy, going, said(200, last)) as (url, came):
+        when = {"every": "1ms", "field": "job.state"}
+        done = await run({"url": url, "headers": {"Authorization": "Bearer x"}, "success_when": when}, n=1)
+    assert [each.split(b" HTTP", 1)[0] for each in came] == [b"POST /hook", *[b"GET /jobs/7?x=1"] * 4]
+    assert all(b"authorization: Bearer x" in each for each in came)
+    assert done.output["body"] == last.decode()
+    assert isinstance(done.outcome, Succeeded) if outcome is None else code(done) == outcome
+
+
+async def test_the_first_other_code_ends_accepted_work_where_no_field_is_named() -> None:
+    accepted = said(202, b"", "location: /jobs/7")
+    for last, outcome in ((said(200), None), (said(404), "http_status")):
+        async with working(accepted, accepted, last) as (url, _):
+            done = await run({"url": url, "success_when": {"every": "1ms"}})
+        assert isinstance(done.outcome, Succeeded) if outcome is None else code(done) == outcome
+
+
+@pytest.mark.parametrize("location", ["", "http://127.0.0.1:1/", "//127.0.0.1:1/x", "file:///etc/passwd"])
+async def test_a_location_elsewhere_is_not_asked(location: str) -> None:
+    async with working(said(202, b"", f"location: {location}")) as (url, came):
+        done = await run({"url": url, "success_when": {"every": "1ms"}})
+    assert (code(done), len(came)) == ("location_invalid", 1)
+
+
 @pytest.mark.parametrize("status", [301, 404, 500])
 async def test_other_codes_fail_and_redirects_are_not_followed(status: int) -> None:
     async with target(said(status, b"why", "location: http://127.0.0.1:1/")) as (url, came):

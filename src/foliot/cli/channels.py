@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -219,7 +219,7 @@ def channel_table(channels: Sequence[ChannelOut], now: datetime) -> Table[Channe
 
 def channel_page(channel: ChannelOut, now: datetime, *, is_tried: bool = False) -> Block:
     config = channel.config.model_dump(mode="json", exclude_none=True)
-    shown = [(name, _text(value)) for name, value in config.items() if name != "kind"]
+    shown = [(name, _text(value)) for name, value in config.items() if name not in _hidden(config)]
     return stack(
         styled(channel.name, BOLD),
         facts(
@@ -293,6 +293,11 @@ def _test_table(answered: Sequence[NoticeDeliveryOut]) -> Table[NoticeDeliveryOu
         Column("ANSWER", lambda each: each.last_answer or each.last_error or "no answer yet", wrap=True),
     ]
     return Table(columns, answered, empty="No enabled channels.")
+
+
+def _hidden(config: Mapping[str, object]) -> set[str]:
+    """The installation's mail server has its own security."""
+    return {"kind"} if "host" in config else {"kind", "security"}
 
 
 def _state(channel: ChannelOut) -> Any:

@@ -124,7 +124,7 @@ def close(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> N
 def incident_table(found: Sequence[IncidentOut], now: datetime) -> Table[IncidentOut]:
     columns: list[Column[IncidentOut]] = [
         Column("STATE", lambda each: each.state),
-        Column("SUBJECT", lambda each: each.subject, drop=2),
+        Column("JOB", lambda each: each.job_name or each.subject, wrap=True),
         Column("SINCE", lambda each: relative(each.opened_at - now)),
         Column("FAILURES", lambda each: each.failures),
         Column("ERROR", lambda each: each.error.message if each.error else each.event, wrap=True),
@@ -136,7 +136,7 @@ def incident_table(found: Sequence[IncidentOut], now: datetime) -> Table[Inciden
 def incident_page(incident: IncidentOut, now: datetime) -> Block:
     error = incident.error
     return stack(
-        styled(f"{incident.event.replace('_', ' ')}: {incident.subject}", BOLD),
+        styled(f"{incident.job_name or incident.subject}: {incident.event.replace('_', ' ')}", BOLD),
         facts(
             (
                 ("id", str(incident.id)),
@@ -154,5 +154,5 @@ def incident_page(incident: IncidentOut, now: datetime) -> Block:
 
 
 def find_incident(client: Client, ref: str) -> IncidentOut:
-    found = match_by_name_or_id(client.incidents.each(), ref, lambda each: [str(each.id)])
-    return pick_one(found, ref, "incident", lambda each: each.subject)
+    found = match_by_name_or_id(client.incidents.each(), ref, lambda each: [each.job_name or each.subject])
+    return pick_one(found, ref, "incident", lambda each: each.job_name or each.subject)

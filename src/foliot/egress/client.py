@@ -236,6 +236,11 @@ def retry_after(answer: HttpAnswer, now: datetime) -> timedelta | None:
     return parse_retry_after(answer.headers.get("retry-after", ""), now) if answer.status in BUSY else None
 
 
+def retry_wait(answer: HttpAnswer, now: datetime) -> timedelta | None:
+    """Return the wait that an answer of any code asks for."""
+    return parse_retry_after(answer.headers.get("retry-after", ""), now)
+
+
 def parse_retry_after(text: str, now: datetime) -> timedelta | None:
     """Parse seconds or an HTTP date. Return None for anything else, and for no wait."""
     text = text.strip()

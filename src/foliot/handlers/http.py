@@ -1,6 +1,7 @@
-"""`http`: send one request; success is an answer with a 2xx code, or one of `success`.
+"""`http`: send one request; success is an answer with a 2xx code other than 202, or one of `success`.
 
-`{"url", "method" (POST), "headers", "body" (the run's input), "success" ([200, …]), "timeout", "sign"}`. Redirects are not
+`{"url", "method" (POST), "headers", "body" (the run's input), "success" ([200, …]), "success_when", "timeout", "sign"}`. A 202 only
+says that the work is accepted: with `success_when` the handler polls its Location until the work has ended. Redirects are not
 followed: they could lead to an address that nobody approved. The answer is stored up to 64 KiB, as it came.
 """
 
@@ -10,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
 from foliot.egress.client import (
+    BUSY,
     AddressRefused,
     Egress,
     HttpAnswer,
@@ -30,6 +32,7 @@ from foliot.egress.client import (
     OutgoingRequest,
     reason_of,
     retry_after,
+    retry_wait,
 )
 from foliot.egress.client import refusal as address_refusal
 from foliot.egress.signatures import InvalidSigningSecret, signature_headers
@@ -137,6 +140,26 @@ def _known_method(value: str) -> str:
     return value
 
 
+class SuccessWhen(Shape):
+    """How to ask for the end of work that was accepted with 202 and a Location."""
+
+    every: Duration = Field(default=timedelta(seconds=5), description="Pause between two questions.")
+    field: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Field of the JSON answer, with dots between its parts; without it, the first 2xx other than 202 is success.",
+        examples=["job.state"],
+    )
+    equals: list[str | int | float | bool] = Field(
+        default=["succeeded", "success", "completed", "done"],
+        max_length=20,
+        description="Values that mean success.",
+    )
+    fails: list[str | int | float | bool] = Field(
+        default=["failed", "error", "cancelled"], max_length=20, description="Values that mean failure."
+    )
+
+
 class HttpConfig(Shape):
     url: Annotated[Text, AfterValidator(_address), AfterValidator(check_names)] = Field(
         examples=["https://example.test/hook"]
@@ -155,7 +178,10 @@ class HttpConfig(Shape):
         "In texts, `{{run.id}}` and the like are filled in.",
     )
     success: list[Annotated[int, Field(ge=100, le=599)]] = Field(
-        default=[], max_length=100, description="Codes that count as success; any 2xx where left out."
+        default=[], max_length=100, description="Codes that count as success; any 2xx but 202 where left out."
+    )
+    success_when: SuccessWhen | None = Field(
+        default=None, description="Ask at the Location of a 202 until the work has ended."
     )
     timeout: Duration | None = Field(
         default=None, description="For the whole exchange; the job's own timeout holds beside it."
@@ -206,12 +232,23 @@ class HttpHandler:
             return failed(error.code, f"{error.message} {error.hint}", permanent=True)
         except (InvalidRequest, InvalidSigningSecret, ValueError) as error:
             return failed("config_invalid", str(error), permanent=True)
+        answer = await self._send(outgoing, within)
+        if isinstance(answer, HandlerResult):
+            return answer
+        success = config.get("success") or ()
+        if answer.status == ACCEPTED and ACCEPTED not in success:
+            if config.get("success_when") is None:
+                return _only_accepted(answer)
+            return await self._ask_for_end(outgoing, answer, assignment, within)
+        return _result(answer, success, self._clock.now())
+
+    async def _send(self, outgoing: OutgoingRequest, within: timedelta | None) -> HttpAnswer | HandlerResult:
+        """Return the answer, or the failure of the attempt."""
         try:
             if within is None:
-                answer = await self._egress.send(outgoing)
-            else:
-                async with asyncio.timeout(within.total_seconds()) as deadline:
-                    answer = await self._egress.send(outgoing)
+                return await self._egress.send(outgoing)
+            async with asyncio.timeout(within.total_seconds()) as deadline:
+                return await self._egress.send(outgoing)
         except AddressRefused as error:
             return failed(error.code, error.public, permanent=True)
         except NoAnswer as error:
@@ -220,7 +257,91 @@ class HttpHandler:
             if within is None or not deadline.expired():
                 raise
             return failed("http_timeout", f"The target did not answer within {write_duration(within)}.")
-        return _result(answer, config.get("success") or (), self._clock.now())
+
+    async def _ask_for_end(
+        self, first: OutgoingRequest, answer: HttpAnswer, assignment: Assignment, within: timedelta | None
+    ) -> HandlerResult:
+        """Ask at the Location until the work has ended. The deadline of the attempt ends the questions."""
+        rule = SuccessWhen.model_validate(assignment.config["success_when"])
+        try:
+            target = _location(first.target, answer.headers.get("location", ""))
+        except InvalidTarget as error:
+            return failed(
+                "location_invalid", f"{error.message} {error.hint}", _output(answer), permanent=True
+            )
+        keep = tuple(each for each in first.headers if each[0] not in _OF_THE_BODY)
+        question = OutgoingRequest("GET", target, keep, None, first.workspace)
+        assignment.ctx.write("system", f"The target accepted the work; asking {target} for its end.")
+        wait = retry_wait(answer, self._clock.now())
+        while True:
+            await asyncio.sleep(max(rule.every, wait or rule.every).total_seconds())
+            found = await self._send(question, within)
+            if isinstance(found, HandlerResult):
+                if isinstance(found.outcome, Failed) and found.outcome.permanent:
+                    return found
+                wait = None  # the work goes on, whether the question was answered or not
+                continue
+            wait = retry_wait(found, self._clock.now())
+            if (ended := _end_of_work(found, rule, self._clock.now())) is not None:
+                return ended
+
+
+ACCEPTED = 202
+_OF_THE_BODY = frozenset({"content-type", "webhook-id", "webhook-timestamp", "webhook-signature"})
+
+
+def _location(sent_to: HttpTarget, location: str) -> HttpTarget:
+    """Read the Location of an answer. Another origin is refused: the headers of the job are for the target that it names."""
+    if not location:
+        raise InvalidTarget(
+            "The target answered 202 without a Location.", "Take success_when out of the job."
+        )
+    if location.startswith("/") and not location.startswith("//"):
+        return replace(sent_to, path=read_target(f"{sent_to}{location}").path)
+    found = read_target(location)
+    if (found.scheme, found.host, found.port) != (sent_to.scheme, sent_to.host, sent_to.port):
+        raise InvalidTarget(
+            f"The Location leads to another target, {found}.", "Only the job's own target is asked."
+        )
+    return found
+
+
+def _end_of_work(answer: HttpAnswer, rule: SuccessWhen, now: datetime) -> HandlerResult | None:
+    """Return the end of accepted work, or None while it goes on."""
+    if answer.status == ACCEPTED or answer.status in BUSY:
+        return None
+    if not 200 <= answer.status < 300:
+        return _result(answer, (), now)
+    if rule.field is None:
+        return succeeded(_output(answer))
+    value = _field(answer.body, rule.field)
+    if value in rule.equals:
+        return succeeded(_output(answer))
+    if value in rule.fails:
+        message = f'The target says of the accepted work: {rule.field} is "{value}".'
+        return failed("work_failed", message, _output(answer))
+    return None
+
+
+def _field(body: bytes, path: str) -> Any:
+    try:
+        value = json.loads(body)
+        for part in path.split("."):
+            value = value[part]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return value
+
+
+def _only_accepted(answer: HttpAnswer) -> HandlerResult:
+    """Refuse to call it a success. It is not sent again: the target may be at work."""
+    return failed(
+        "only_accepted",
+        "The target answered 202: it accepted the work, and nobody knows whether it was done. "
+        "Put 202 into success if that is enough, or ask for the end with success_when.",
+        _output(answer),
+        permanent=True,
+    )
 
 
 def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
@@ -296,15 +417,7 @@ def _header_value(name: str, value: str) -> str:
 
 
 def _result(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
-    code = answer.status
-    reason = reason_of(answer)
-    output = {
-        "status": code,
-        "reason": reason,
-        "content_type": answer.headers.get("content-type", ""),
-        "body": answer.body.decode("utf-8", "replace").replace("\0", "\ufffd"),
-        "truncated": answer.truncated,
-    }
+    code, reason, output = answer.status, reason_of(answer), _output(answer)
     if code in success if success else 200 <= code < 300:
         return succeeded(output)
     message = f"The target answered {code} {reason}".rstrip() + "."
@@ -315,3 +428,13 @@ def _result(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
     if permanent:
         message += " The same request would get the same answer, so it is not retried."
     return HandlerResult(Failed(RunError("http_status", message), permanent, wait), output)
+
+
+def _output(answer: HttpAnswer) -> dict[str, Any]:
+    return {
+        "status": answer.status,
+        "reason": reason_of(answer),
+        "content_type": answer.headers.get("content-type", ""),
+        "body": answer.body.decode("utf-8", "replace").replace("\0", "\ufffd"),
+        "truncated": answer.truncated,
+    }

@@ -235,8 +235,9 @@ class IncidentError(Shape):
 class IncidentOut(Shape):
     id: Id
     state: Literal["open", "acknowledged", "snoozed", "muted", "closed"]
-    subject: str = Field(description="job:<id>, or queue:<name>.")
+    subject: str = Field(description="job:<id>, or queue:<queue>/<type>.")
     job_id: Id | None
+    job_name: str | None = Field(description="Null for a queue, and for a job that was purged.")
     event: EventName = Field(description="The event that opened it.")
     error: IncidentError | None = Field(description="Of the last failure.")
     fingerprint: str = Field(description="Equal for incidents with the same error.")

@@ -206,7 +206,7 @@ def info(on: Occasion) -> NoticeContent:
     verb, severity = _INFO.get(notice.event, (notice.event.value.replace("_", " "), Severity.NEUTRAL))
     lines = []
     if by := notice.facts.get("by"):
-        lines.append(f"By {inert(str(by))}, {local_time(notice.at, on.zone)}.")
+        lines.append(f"By {_person(str(by))}, {local_time(notice.at, on.zone)}.")
     else:
         lines.append(f"{local_time(notice.at, on.zone)}.")
     if reason := _reason(on):
@@ -400,6 +400,15 @@ def _next_lines(on: Occasion) -> list[str]:
     if on.job.next_at is None:
         return [f"No further run is planned.{owner}"]
     return [f"Next run {local_time(on.job.next_at, on.zone)}.{owner}"]
+
+
+def _person(by: str) -> str:
+    """Return a name. An id is left where the workspace does not see the principal: an administrator of the installation."""
+    try:
+        UUID(by)
+    except ValueError:
+        return inert(by)
+    return "an administrator of the installation"
 
 
 def _counted(incident: Incident) -> str:

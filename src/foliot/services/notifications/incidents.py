@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -16,11 +16,12 @@ from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.visibility_steps import require_visible_job
 from foliot.storage.identity import members
-from foliot.storage.notifications import incidents
+from foliot.storage.notifications import incidents, notices
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["acknowledge", "close", "get", "mute", "page", "set_note", "snooze", "unmute"]
+__all__ = ["acknowledge", "close", "get", "job_names", "mute", "page", "set_note", "snooze", "unmute"]
 
+ADMINISTRATOR = "an administrator of the installation"  # whose name a workspace does not see
 Change = Callable[[Incident, datetime, str], Incident]
 
 
@@ -40,6 +41,15 @@ async def page(
             tx, before, limit + 1, state=state, job_id=job_id, visible_owner=scope.visible_owner
         )
     return cut_page(found, limit, lambda last: [last.id])
+
+
+async def job_names(database: Database, scope: Scope, found: Sequence[Incident]) -> dict[JobId, str]:
+    """Return the names of the jobs of incidents that a list shows."""
+    wanted = {each.job_id for each in found if each.job_id is not None}
+    if not wanted:
+        return {}
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return {job_id: job.name for job_id, job in (await notices.load_jobs(tx, wanted)).items()}
 
 
 async def get(database: Database, scope: Scope, incident_id: IncidentId) -> Incident:
@@ -104,7 +114,7 @@ async def _change(
         found = await _lock(tx, scope, incident_id)
         if found.closed_at is not None and not of_closed:
             raise Conflict("This incident is closed.", hint="A new failure opens another.")
-        changed = change(found, tx.now, await members.name_actor(tx, scope.actor.name) or scope.actor.name)
+        changed = change(found, tx.now, await members.name_actor(tx, scope.actor.name) or ADMINISTRATOR)
         await incidents.set_attention(tx, changed)
         await append_audit(tx, action, ("incident", incident_id), scope.actor, after={"note": changed.note})
 

@@ -10,7 +10,6 @@ from fastapi import Depends, Query
 from foliot.domain.access import Scope
 from foliot.domain.delivery import DeliveryState
 from foliot.domain.ids import ChannelId, DeliveryId, IncidentId, JobId
-from foliot.domain.notifications.incidents import Incident
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.notifications import deliveries, incidents
@@ -53,13 +52,15 @@ async def list_incidents(
     """List incidents, newest first. Closed ones are kept for 90 days."""
     wanted = None if job_id is None else JobId(job_id)
     page = await incidents.page(db, caller.scope, cursor, limit, state=state, job_id=wanted)
-    items = [incident_out(each, caller.at) for each in page.items]
+    names = await incidents.job_names(db, caller.scope, page.items)
+    items = [incident_out(each, caller.at, names) for each in page.items]
     return Page[IncidentOut](items=items, next_cursor=page.next_cursor)
 
 
 @routes.get("/incidents/{incident_id}", responses=NOT_FOUND)
 async def get_incident(incident_id: IncidentIdIn, caller: Viewer, db: Db) -> IncidentOut:
-    return incident_out(await incidents.get(db, caller.scope, incident_id), caller.at)
+    found = await incidents.get(db, caller.scope, incident_id)
+    return incident_out(found, caller.at, await incidents.job_names(db, caller.scope, [found]))
 
 
 @routes.post("/incidents/{incident_id}/acknowledge", responses=CHANGES)
@@ -154,11 +155,12 @@ async def replay_delivery(
 async def _change(write: Write, incident_id: IncidentId, change: IncidentVerb) -> IncidentOut:
     scope, at = write.caller.scope, write.caller.at
 
-    async def verb(db: Database) -> Incident:
+    async def verb(db: Database) -> IncidentOut:
         await change(db, scope, incident_id)
-        return await incidents.get(db, scope, incident_id)
+        found = await incidents.get(db, scope, incident_id)
+        return incident_out(found, at, await incidents.job_names(db, scope, [found]))
 
-    def shown(incident: Incident) -> IncidentOut:
-        return incident_out(incident, at)
+    def shown(incident: IncidentOut) -> IncidentOut:
+        return incident
 
     return await write.apply_or_preview(verb, shown, shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -106,13 +107,14 @@ def rule_out(row: RuleRow) -> wire.NotificationRuleOut:
     )
 
 
-def incident_out(incident: Incident, now: datetime) -> wire.IncidentOut:
+def incident_out(incident: Incident, now: datetime, names: Mapping[JobId, str]) -> wire.IncidentOut:
     error, event = incident.error, _event_name(incident.event)
     return wire.IncidentOut(
         id=incident.id,
         state=incident.state(now).value,
         subject=incident.subject,
         job_id=incident.job_id,
+        job_name=None if incident.job_id is None else names.get(incident.job_id),
         event=event,
         error=None if error is None else wire.IncidentError(code=error.code, message=error.message),
         fingerprint=incident.fingerprint,
