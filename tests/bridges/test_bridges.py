@@ -188,6 +188,7 @@ async def test_what_the_operator_does_not_allow_is_not_handed_over_and_is_not_tr
     assert bench.begun() == 1
 
 
+@pytest.mark.requirement("S0-24", "X-12")
 async def test_a_failure_comes_back_in_the_engines_words_and_is_retried_by_foliot(
     bench: Bench, broker: str
 ) -> None:

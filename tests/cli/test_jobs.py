@@ -100,6 +100,7 @@ async def test_a_dry_run_shows_the_sentence_and_the_times_and_makes_nothing(run_
     assert (await run_command("jobs", "list")).json["items"] == []
 
 
+@pytest.mark.requirement("S4-CLI-3")
 async def test_pause_resume_run_history_and_delete(run_command: RunCommand) -> None:
     await run_command(*HELLO, "--schedule", "0 9 * * *")
     paused = (await run_command("jobs", "pause", "hello", "--until", "2h")).json
@@ -135,6 +136,7 @@ async def test_an_edit_is_a_revision_and_can_be_taken_back(run_command: RunComma
     assert (await run_command("jobs", "revert", "hello", "1", "--yes")).json["timeout"] == "10m"
 
 
+@pytest.mark.requirement("S4-CLI-4")
 async def test_next_agenda_why_status_and_whoami_answer(run_command: RunCommand) -> None:
     await run_command(*HELLO, "--when", "every day at 09:00", "--tz", "Asia/Tokyo")
     times = (await run_command("jobs", "next", "hello", "-n", "2", "-o", "table")).out.splitlines()

@@ -106,6 +106,7 @@ def test_days_that_can_never_meet_are_refused_when_both_must_match(expr: str) ->
         parse_cron(expr, day_match=DayMatch.AND)
 
 
+@pytest.mark.requirement("S0-4", "S1-FR-001", "S2-1")
 @pytest.mark.parametrize(
     ("expr", "first"),
     [

@@ -124,6 +124,7 @@ def test_an_end_that_no_edge_asks_for_triggers_nothing() -> None:
 FRESH, OLD = UpstreamEnd(run_id(5), NOW - MINUTE), UpstreamEnd(run_id(4), NOW - HOUR)
 
 
+@pytest.mark.requirement("S1-US3.3")
 @pytest.mark.parametrize(
     ("when", "gates", "answer"),
     [

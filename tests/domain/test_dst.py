@@ -32,6 +32,7 @@ def test_new_york_leaves_summer_time_on_2026_11_01() -> None:
     ]
 
 
+@pytest.mark.requirement("X-7")
 def test_new_york_enters_summer_time_on_2027_03_14() -> None:
     # 01:59 EST, then 03:00 EDT at 07:00Z
     days = Night("America/New_York", "2027-03-13T00:00Z", "2027-03-16T00:00Z")

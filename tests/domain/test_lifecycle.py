@@ -34,6 +34,7 @@ EVERY_PAIR: list[tuple[StrEnum, StrEnum, Mapping[Any, StrEnum]]] = [
 ]
 
 
+@pytest.mark.requirement("C-13", "S2-21")
 def test_every_status_meets_every_event_and_moves_or_is_refused_with_what_is_possible() -> None:
     for status, event, moves in EVERY_PAIR:
         answer = moved(status, event)

@@ -90,6 +90,7 @@ def test_a_late_time_does_not_start_in_the_last_instant_of_its_window() -> None:
     assert (run.waits_for, run.not_before) == (WaitsFor.WINDOW, at("2027-01-06 09:00"))
 
 
+@pytest.mark.requirement("C-16")
 @pytest.mark.parametrize(
     ("misfire", "records"),
     [
@@ -143,6 +144,7 @@ def test_concurrent_catch_up_runs_all_start() -> None:
     ]
 
 
+@pytest.mark.requirement("S1-EC-1")
 @pytest.mark.parametrize(
     ("rule", "live", "waiting", "record"),
     [
@@ -229,6 +231,7 @@ def test_a_one_shot_that_may_not_run_late_expires_its_job() -> None:
     assert made.events == (JobEvent.EXPIRE,)
 
 
+@pytest.mark.requirement("S3-10")
 def test_max_runs_counts_created_runs_not_skips() -> None:
     job = make_job(every(10), max_runs=2)
     first = plan(make_due_job(job, at("08:00"), runs_created=1, live=1), at("08:00:10"))
@@ -254,6 +257,7 @@ def test_a_job_whose_runs_are_all_made_completes_at_once_when_nothing_is_live() 
     assert (describe_plan(made), made.events) == ([], (JobEvent.COMPLETE,))
 
 
+@pytest.mark.requirement("S2-20")
 def test_past_end_at_the_job_expires_with_its_last_run() -> None:
     job = make_job(end_at=at("08:05"))
     made = plan(make_due_job(job, at("07:55")), at("08:00"))
@@ -264,6 +268,7 @@ def test_past_end_at_the_job_expires_with_its_last_run() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.requirement("S2-20")
 def test_a_pending_job_starts_at_start_at_and_shows_its_first_time_before() -> None:
     job = make_job(Cron("0 9 * * *"), start_at=at("08:00"))
     waiting = make_due_job(job, at("07:00"), status=JobStatus.PENDING)
@@ -273,6 +278,7 @@ def test_a_pending_job_starts_at_start_at_and_shows_its_first_time_before() -> N
     assert (describe_plan(made), made.events, made.timer.due_at) == ([], (JobEvent.START,), at("09:00"))
 
 
+@pytest.mark.requirement("S0-6")
 @pytest.mark.parametrize("status", sorted(set(JobStatus) - {JobStatus.ACTIVE, JobStatus.PENDING}))
 def test_a_job_that_is_not_active_records_nothing(status: JobStatus) -> None:
     made = plan(make_due_job(make_job(), at("07:55"), status=status), at("09:00"))
@@ -344,6 +350,7 @@ def test_deferred_times_found_late_keep_the_window_as_their_reason() -> None:
     assert describe_plan(made) == ["gap 21:00..07:00 11 window", "run 08:00 late"]
 
 
+@pytest.mark.requirement("X-11")
 def test_a_late_run_found_outside_its_window_waits_for_the_window() -> None:
     job = make_job(Cron("0 18 * * *"), window=NIGHT_CLOSED)
     made = plan(make_due_job(job, at("12:00")), at("22:00"))

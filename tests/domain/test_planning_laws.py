@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def test_nothing_runs_before_it_is_due_nor_more_often_than_max_runs(job: DueJob,
         assert len(starting) <= job.load.is_idle
 
 
+@pytest.mark.requirement("X-2")
 @examples(200)
 @given(due_jobs(), moments)
 def test_ticking_again_comes_to_rest_and_then_records_nothing(job: DueJob, now: datetime) -> None:

@@ -28,6 +28,7 @@ from tests.domain.retention_model import may_prune
 NOW = at("2027-06-01 00:00")
 
 
+@pytest.mark.requirement("S1-FR-007", "S4-9")
 def test_the_defaults_are_those_of_the_design() -> None:
     assert Retry() == Retry(3, Backoff.LIST, (5 * MINUTE, 15 * MINUTE, 30 * MINUTE), past_next=False)
     assert Overlap() == Overlap(OverlapRule.SKIP, 100)

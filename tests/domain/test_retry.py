@@ -25,6 +25,7 @@ def waits(policy: Retry, interval: timedelta | None = None) -> list[float]:
     return [(answer.at - NOW).total_seconds() for answer in answers if isinstance(answer, RetryAt)]
 
 
+@pytest.mark.requirement("S0-8", "S3-13")
 @pytest.mark.parametrize(
     ("policy", "interval", "expected"),
     [

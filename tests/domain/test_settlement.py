@@ -69,6 +69,7 @@ def facts(job: Job | None = None, **rest: Any) -> JobState:
     return JobState(job or make_job(), rest.pop("status", JobStatus.ACTIVE), timer, load, **rest)
 
 
+@pytest.mark.requirement("S4-20")
 def test_success_ends_the_run_and_the_streak() -> None:
     settled = settle(a_run(started_at=at("08:00")), Succeeded(), facts(failures_in_a_row=2), NOW, 0.5)
     assert (settled.status, settled.attempt, settled.is_final) == (
@@ -91,6 +92,7 @@ def test_a_failed_attempt_waits_for_its_retry_and_nothing_else_happens() -> None
     assert (settled.reason, settled.wakes, settled.last_run, settled.promotes) == (None, (), None, None)
 
 
+@pytest.mark.requirement("S0-25", "S3-11")
 @pytest.mark.parametrize(
     ("outcome", "status", "attempt"),
     [
@@ -108,6 +110,7 @@ def test_when_no_retry_is_left_the_run_ends_as_its_last_attempt_did(
     assert settled.wakes == (EdgeCondition.FAILURE, EdgeCondition.ANY)
 
 
+@pytest.mark.requirement("S3-21")
 def test_a_timed_out_attempt_retries_like_any_failure() -> None:
     assert settle(a_run(), TimedOut(), facts(), NOW, 0.0).retry_at == NOW + 5 * MINUTE
 
@@ -139,6 +142,7 @@ def test_a_retry_that_would_meet_the_next_planned_time_is_not_made() -> None:
     assert "next planned time" in settled.note
 
 
+@pytest.mark.requirement("S3-13")
 def test_interval_backoff_grows_from_the_schedules_own_interval() -> None:
     job = make_job(every(60), retry=Retry(3, Backoff.INTERVAL_EXPONENTIAL, past_next=True))
     waits = [
@@ -188,6 +192,7 @@ def test_a_success_that_came_first_stands_against_a_cancel_request() -> None:
     assert settle(a_run(cancel_requested=True), Succeeded(), facts(), NOW, 0.0).status is RunStatus.SUCCEEDED
 
 
+@pytest.mark.requirement("C-7")
 def test_a_skip_touches_no_counter_but_its_own() -> None:
     settled = settle(a_run(), AskedSkip(SkipReason.HOST_OFFLINE, "h1"), facts(failures_in_a_row=4), NOW, 0.0)
     assert (settled.status, settled.skip_reason, settled.note) == (
@@ -218,6 +223,7 @@ def test_a_run_cancelled_before_it_started_is_no_run() -> None:
     assert (settled.counters, settled.attempt, settled.last_run) == (Counters(), None, None)
 
 
+@pytest.mark.requirement("C-1", "S3-5", "S4-AC-4")
 @pytest.mark.parametrize(
     ("action", "before", "event", "status"),
     [
@@ -249,6 +255,7 @@ def test_an_auto_pause_says_so() -> None:
 OVER = Timer(at("08:00"), None, None, JobEvent.COMPLETE)
 
 
+@pytest.mark.requirement("S4-25", "S4-AC-8")
 @pytest.mark.parametrize(
     ("outcome", "event"),
     [
@@ -271,6 +278,7 @@ def test_a_one_shot_that_will_retry_stays_active() -> None:
     )
 
 
+@pytest.mark.requirement("S3-5")
 @pytest.mark.parametrize(
     ("live", "waiting", "event"), [(1, 0, JobEvent.COMPLETE), (2, 0, None), (1, 1, None)]
 )
@@ -328,6 +336,7 @@ def test_a_retry_does_not_move_a_fixed_delay() -> None:
     assert settle(a_run(), Failed(ERROR), facts(make_job(CHAINED), timer=ASLEEP), NOW, 0.0).timer is None
 
 
+@pytest.mark.requirement("S2-8")
 @pytest.mark.parametrize(
     ("status", "live", "waiting", "promotes"),
     [

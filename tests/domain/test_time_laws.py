@@ -43,6 +43,7 @@ slow = examples(60)
 changes = st.deferred(near_a_change)
 
 
+@pytest.mark.requirement("X-2")
 @given(changes, st.data())
 @slow
 def test_planned_times_strictly_rise_and_no_name_is_given_twice(
@@ -104,6 +105,7 @@ def test_times_between_is_iterating_and_a_split_interval_concatenates(
     assert times_between(timetable, start, end, limit=3) == whole[:3]
 
 
+@pytest.mark.requirement("S2-41")
 @given(changes, st.sampled_from(["Asia/Kolkata", "America/St_Johns", "Pacific/Apia"]), st.data())
 @slow
 def test_the_machines_own_zone_plays_no_part(
@@ -163,6 +165,7 @@ def test_an_expression_and_its_spelled_out_twin_name_the_same_times(
     assert _chain(Timetable(replace(cron, expr=respaced)), after, 5) == times
 
 
+@pytest.mark.requirement("S0-4")
 @given(patterns(), instants)
 @examples(200)
 def test_on_utc_our_cron_is_cronsims(pattern: Pattern, after: datetime) -> None:

@@ -29,6 +29,7 @@ START = datetime(2026, 11, 15, 10, 0, 7, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
+@pytest.mark.requirement("C-19", "S4-22")
 def test_an_interval_counts_from_its_anchor() -> None:
     table = Timetable(Interval(10 * MINUTE, anchor=START))
     assert [planned.planned_for - START for planned in preview(table, START, 3)] == [

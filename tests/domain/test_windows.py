@@ -35,6 +35,7 @@ def due(timetable: Timetable, after: str, n: int = 3) -> list[str]:
     return [f"{planned.due_at:%m-%d %H:%M}" for planned in preview(timetable, at(after), n)]
 
 
+@pytest.mark.requirement("S0-23", "S0-7")
 def test_a_time_before_the_window_moves_to_its_opening() -> None:
     table = Timetable(Cron("0 1 * * *"), window=Window(time(2), time(6)))
     assert due(table, "2027-06-01") == ["06-01 02:00", "06-02 02:00", "06-03 02:00"]
@@ -77,6 +78,7 @@ def test_a_window_that_the_clocks_jump_over_still_lets_its_time_through() -> Non
     assert due(table, "2027-03-13T12:00", 2) == ["03-14 07:00", "03-15 06:00"]
 
 
+@pytest.mark.requirement("S0-23")
 def test_a_window_that_never_meets_the_schedule_gives_no_next_time() -> None:
     table = Timetable(Cron("0 1 * * *"), window=Window(time(2), time(3), otherwise=Otherwise.SKIP))
     assert next_time(table, at("2027-06-01")) is None

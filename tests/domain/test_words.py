@@ -456,6 +456,7 @@ def rows(heading: str) -> list[tuple[str, str]]:
     return re.findall(r"^\| `(.+?)` \| (.+?) \|$", section, re.MULTILINE)
 
 
+@pytest.mark.requirement("S4-28")
 @pytest.mark.parametrize("text, sentence", rows("Accepted words"))
 def test_the_page_says_what_is_understood(text: str, sentence: str) -> None:
     schedule = read(text)

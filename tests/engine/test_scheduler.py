@@ -38,6 +38,7 @@ async def test_with_nothing_planned_it_only_checks_now_and_then(database: Databa
     assert is_a_check(await Scheduler(database, lambda hint: None).step())
 
 
+@pytest.mark.requirement("S0-15")
 async def test_it_naps_until_just_after_the_next_planned_time(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:

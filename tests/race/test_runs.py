@@ -49,6 +49,7 @@ async def running(driver: ServiceDriver, **spec: Any) -> tuple[JobId, Claimed]:
 # Claims
 
 
+@pytest.mark.requirement("S1-A3")
 async def test_of_two_claims_one_has_the_run_and_the_other_passes_by(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
@@ -72,6 +73,7 @@ async def test_two_claims_share_what_is_ready(nodes: RaceNodes, driver: ServiceD
     assert len({run.run_id for run in (*mine, *theirs)}) == 4
 
 
+@pytest.mark.requirement("S1-FR-004", "S1-T1", "S4-AC-5")
 async def test_an_exclusive_job_is_leased_once_even_when_two_of_its_runs_are_ready(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:

@@ -23,6 +23,7 @@ ONE = TickResult(1, 1)
 SECOND = timedelta(seconds=1)
 
 
+@pytest.mark.requirement("S2-3", "S4-17", "X-4")
 async def test_of_two_ticks_one_fires_and_the_other_passes_by(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
@@ -46,6 +47,7 @@ async def test_a_second_tick_takes_what_the_first_has_not_in_hand(
     assert (await first, await second) == (ONE, TickResult(2, 2))
 
 
+@pytest.mark.requirement("S0-16")
 async def test_an_edit_waits_for_a_tick_and_takes_over_after_it(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
@@ -98,6 +100,7 @@ async def test_a_pause_waits_for_a_tick_and_holds_its_run_back(
     assert driver.timer("due_at = 'infinity'", "next_at") == (True, None)
 
 
+@pytest.mark.requirement("S3-7")
 async def test_a_tick_passes_by_a_pause_and_fires_nothing_afterwards(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:
@@ -126,6 +129,7 @@ async def test_an_archive_waits_for_a_tick_and_cancels_its_run(
     assert (driver.status(), driver.runs()) == ("archived", [("schedule", "cancelled", None)])
 
 
+@pytest.mark.requirement("S3-7")
 async def test_a_tick_passes_by_an_archive_and_fires_nothing_afterwards(
     nodes: RaceNodes, driver: ServiceDriver
 ) -> None:

@@ -41,6 +41,7 @@ async def detach(harness: WorkspaceHarness, job_id: JobId, *, detach: bool) -> N
         await release_upstream(tx, job_id, Scope(harness.workspace, TEST), detach=detach)
 
 
+@pytest.mark.requirement("C-18", "S1-EC-2", "S1-FR-005", "S1-SC-006", "S1-US3.1", "S1-US3.T")
 async def test_a_success_starts_the_dependent_after_its_delay_and_once(harness: WorkspaceHarness) -> None:
     sync = await harness.job("sync", MANUAL)
     after = await harness.job("after", MANUAL, [Edge(sync, delay=30 * MINUTE)])
@@ -186,6 +187,7 @@ async def test_ends_of_upstream_and_dependent_in_one_batch_do_not_collide(harnes
     assert harness.runs(after, "status, skip_reason") == [("succeeded", None), (None, None)]
 
 
+@pytest.mark.requirement("S1-US3.3")
 async def test_an_open_gate_lets_one_run_through_per_fresh_success(harness: WorkspaceHarness) -> None:
     sync = await harness.job("sync", MANUAL)
     daily = await harness.job("report", Interval(HOUR), [gate(sync)])
@@ -302,6 +304,7 @@ async def test_a_chain_of_gates_falls_together(harness: WorkspaceHarness) -> Non
     assert await judge_gates(harness.database) == 0
 
 
+@pytest.mark.requirement("X-5")
 async def test_edges_that_would_close_a_circle_are_refused_by_name(harness: WorkspaceHarness) -> None:
     first = await harness.job("first", MANUAL)
     second = await harness.job("second", MANUAL, [Edge(first)])

@@ -69,6 +69,7 @@ async def test_a_deadline_passes_while_a_run_is_held(harness: WorkspaceHarness, 
     assert harness.runs(job, "status, skip_reason") == [("skipped", "deadline")]
 
 
+@pytest.mark.requirement("X-11")
 async def test_a_run_must_start_before_its_window_closes(harness: WorkspaceHarness) -> None:
     job = await harness.job("daily", Cron("50 12 * * *"), window=Window(time(8), time(13)), limits=Limits())
     harness.clock.advance(50 * MINUTE)

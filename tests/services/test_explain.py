@@ -48,6 +48,7 @@ async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> R
     return (await history.of_job(database, Scope(workspace), job_id)).items[0].id
 
 
+@pytest.mark.requirement("S2-39")
 async def test_what_ran_and_what_was_skipped_is_told_from_the_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:

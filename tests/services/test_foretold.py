@@ -20,6 +20,7 @@ from foliot.services.scheduling.freezes import NewFreeze, turn_on
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.testing.clock import NOON
 from foliot.testing.fixtures import ANA
+from tests.services.builders import insert_worker
 from tests.services.service_driver import MINUTE, ServiceDriver
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +74,7 @@ async def nothing(driver: ServiceDriver, job: JobId) -> None:
 async def test_what_explain_says_before_is_what_happens(
     driver: ServiceDriver, spec: dict[str, Any], change: Change
 ) -> None:
+    insert_worker(driver.owner, driver.clock, "one", ["default"], ["python"])  # else the runs would wait
     overlap = Overlap(OverlapRule.CONCURRENT)
     job = await driver.job(Cron("* * * * *"), overlap=overlap, **spec)
     await change(driver, job)

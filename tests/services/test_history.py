@@ -47,6 +47,7 @@ def found(text: str) -> RunFilter:
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
 
 
+@pytest.mark.requirement("S1-E2", "S1-FR-006", "S1-US1.2", "S2-22")
 async def test_a_run_tells_its_whole_story(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
@@ -267,6 +268,7 @@ def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None
     assert found == (["security_invoker=true"],)
 
 
+@pytest.mark.requirement("S0-5", "S1-FR-006")
 async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:

@@ -99,6 +99,7 @@ async def test_a_run_for_a_server_goes_to_the_host_that_has_it_and_to_no_other_w
     assert harness.owner.execute("SELECT status FROM foliot.runs").fetchall() == [("succeeded",)]
 
 
+@pytest.mark.requirement("S0-2")
 async def test_an_instance_that_moves_takes_the_runs_that_wait_for_it_along(
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
@@ -194,6 +195,7 @@ async def test_an_edit_of_the_target_redirects_what_waits(harness: WorkspaceHarn
     assert len(await harness.claim()) == 1
 
 
+@pytest.mark.requirement("S0-2")
 async def test_a_retry_goes_to_the_host_that_has_the_server_by_then(
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:

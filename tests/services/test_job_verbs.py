@@ -108,6 +108,7 @@ async def test_a_stale_revision_is_refused(driver: ServiceDriver) -> None:
     assert (await jobs.get(driver.database, driver.workspace, job_id)).definition.name == "other"
 
 
+@pytest.mark.requirement("S2-10", "X-6")
 async def test_a_new_schedule_counts_from_the_edit_and_raises_its_revision(driver: ServiceDriver) -> None:
     job_id = await driver.job(Cron("0 * * * *"))
     now = driver.clock.advance(10 * MINUTE)
@@ -403,6 +404,7 @@ async def test_a_pause_that_ends_before_it_begins_is_refused(driver: ServiceDriv
         await pause(driver, job_id, until=driver.clock.now())
 
 
+@pytest.mark.requirement("S4-API-9")
 async def test_resume_forgives_the_failures_that_paused_a_job(driver: ServiceDriver) -> None:
     job_id = await driver.job(breaker=Breaker(2))
     for _ in range(2):
@@ -501,6 +503,7 @@ async def test_an_archived_job_ends_what_stands_and_lets_run_what_runs(driver: S
         await edit(driver, job_id, definition(name="other"))
 
 
+@pytest.mark.requirement("S1-D2")
 async def test_a_purge_leaves_nothing_but_its_entry(driver: ServiceDriver) -> None:
     job_id = await driver.job(rule="queue")
     for _ in range(3):

@@ -87,6 +87,7 @@ def both_steps(crowd: Crowd, walk: RunScan) -> set[str]:
     return crowd.walks(*walk.page(50)) | crowd.walks(*walk.end())
 
 
+@pytest.mark.requirement("S1-D3", "S1-SC-005", "S2-23", "S4-11")
 @pytest.mark.parametrize("is_second", [False, True])
 @pytest.mark.parametrize("text", FILTERS)
 def test_a_jobs_history_walks_its_own_index(crowd: Crowd, text: str, is_second: bool) -> None:

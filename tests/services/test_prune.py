@@ -104,6 +104,7 @@ async def pruned(database: Database, **bounds: Any) -> Pruned:
     return Pruned(runs, attempts)
 
 
+@pytest.mark.requirement("C-8", "S4-14", "S4-AC-10")
 @pytest.mark.parametrize("mode", list(RetentionMode))
 @pytest.mark.parametrize(("keep", "keep_last"), [(10, 5), (3, 20), (25, 3), (1, 1), (100, 100)])
 async def test_what_goes_is_what_the_policy_lets_go(
@@ -132,6 +133,7 @@ async def test_what_goes_is_what_the_policy_lets_go(
     assert (await pruned(database)).runs == 0
 
 
+@pytest.mark.requirement("S1-NFR-004")
 async def test_by_default_ninety_days_and_the_last_hundred_both_stay(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
@@ -227,6 +229,7 @@ async def test_a_round_is_taken_up_where_it_was_left(
     assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (7,)
 
 
+@pytest.mark.requirement("C-3")
 @seeds(4)
 async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothing_needs_repair(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, seed: int

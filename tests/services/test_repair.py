@@ -107,6 +107,7 @@ async def test_what_is_right_is_left_alone(
     assert await untouched()
 
 
+@pytest.mark.requirement("X-3")
 @pytest.mark.parametrize("due_at", ["infinity", "2040-01-01T00:00:00Z", "2027-01-15T12:59:00Z"])
 async def test_a_timer_set_to_the_wrong_time_is_set_right(
     database: Database,

@@ -81,6 +81,7 @@ async def test_a_manual_run_moves_neither_status_nor_schedule(driver: ServiceDri
     driver.balance()
 
 
+@pytest.mark.requirement("C-11", "S4-API-6")
 @pytest.mark.parametrize("status", ["paused", "disabled", "completed", "pending"])
 async def test_a_manual_run_is_done_whatever_the_job_is_doing(driver: ServiceDriver, status: str) -> None:
     later = driver.clock.now() + HOUR if status == "pending" else None
@@ -363,6 +364,7 @@ async def test_a_schedule_without_past_times_is_not_backfilled(driver: ServiceDr
 # Overlap, end to end
 
 
+@pytest.mark.requirement("S1-EC-1", "S2-8")
 @pytest.mark.parametrize(
     ("rule", "after_three", "after_the_first_ends"),
     [
@@ -422,6 +424,7 @@ async def test_a_run_that_waits_for_its_retry_is_live(driver: ServiceDriver, rul
     driver.balance()
 
 
+@pytest.mark.requirement("S2-8")
 async def test_a_queue_has_its_length(driver: ServiceDriver) -> None:
     job_id = await driver.job(rule="queue", max_queued=2)
     for _ in range(4):

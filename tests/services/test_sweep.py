@@ -74,6 +74,7 @@ async def test_a_worker_is_alive_through_the_last_instant_of_its_lease(
     assert (await sweep(database)).struck_off == 1
 
 
+@pytest.mark.requirement("S2-6")
 async def test_a_silent_worker_is_struck_off_and_its_run_repeated_under_a_higher_fence(
     database: Database, clock: ManualClock, worker: WorkerId, owner: Owner
 ) -> None:
@@ -103,6 +104,7 @@ async def test_who_leaves_with_runs_in_hand_has_abandoned_them(database: Databas
     assert await sweep(database) == SweepResult(lost=1)
 
 
+@pytest.mark.requirement("C-17", "S1-EC-3", "S4-24", "S4-AC-9")
 async def test_the_third_loss_ends_the_run_as_interrupted(
     database: Database, clock: ManualClock, worker: WorkerId, owner: Owner
 ) -> None:
@@ -117,6 +119,7 @@ async def test_the_third_loss_ends_the_run_as_interrupted(
     ]
 
 
+@pytest.mark.requirement("S1-EC-3")
 async def test_with_on_lost_fail_a_run_is_never_repeated(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:
@@ -133,6 +136,7 @@ async def test_with_on_lost_fail_a_run_is_never_repeated(
     assert owner.execute("SELECT status FROM foliot.runs").fetchall() == [("interrupted",)]
 
 
+@pytest.mark.requirement("S2-6")
 async def test_a_run_past_its_deadline_is_timed_out_though_its_worker_lives(
     database: Database, clock: ManualClock, worker: WorkerId, owner: Owner
 ) -> None:

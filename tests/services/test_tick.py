@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
 
 
+@pytest.mark.requirement("S0-10", "S0-17")
 async def test_a_due_timer_becomes_a_run_and_moves_on(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
@@ -44,6 +45,7 @@ async def test_a_due_timer_becomes_a_run_and_moves_on(
     assert owner.execute("SELECT queue, type FROM foliot.ready").fetchall() == [("default", "python")]
 
 
+@pytest.mark.requirement("S3-8")
 async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
@@ -60,6 +62,7 @@ async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
     ]
 
 
+@pytest.mark.requirement("S0-22")
 async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:

@@ -31,6 +31,7 @@ async def claimed(database: Database, permits: int = 10) -> list[Any]:
     return list(await claim(database, WORKER, "default", ["python"], permits, Turns()))
 
 
+@pytest.mark.requirement("S2-5")
 async def test_a_run_is_claimed_once_and_ends_where_its_report_says(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:

@@ -14,6 +14,7 @@ from tools.simulation.world import Size
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+@pytest.mark.requirement("S1-SC-002")
 async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
     with server.fresh() as url:
         figures = await simulate(Size(workspaces=50, jobs=10, days=7), url)

@@ -52,6 +52,7 @@ BREACHES = {
 }
 
 
+@pytest.mark.requirement("S4-AC-1")
 def test_every_table_keeps_the_rules(owner: Owner) -> None:
     assert violations(owner) == []
 

@@ -43,6 +43,7 @@ async def test_without_a_workspace_no_table_shows_a_row(
         assert {table: await visible(tx, table) for table in tables} == dict.fromkeys(tables, 0)
 
 
+@pytest.mark.requirement("S4-12")
 @pytest.mark.parametrize("table", PRIVATE)
 async def test_a_workspace_sees_its_own_row_and_no_other(
     database: Database, populated: Ids, table: str

@@ -68,6 +68,7 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(
     again.wait_for(r'"app.synced".*"made": \[\], "changed": \[\], "same": 4')
 
 
+@pytest.mark.requirement("S1-FR-002")
 def test_the_example_of_job_types_runs_and_its_configurations_are_checked(
     start_server: Any, data_dir: Path
 ) -> None:

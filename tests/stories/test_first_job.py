@@ -18,6 +18,7 @@ import pytest
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "first_job.sh"
 
 
+@pytest.mark.requirement("S3-1")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the example needs curl")
 def test_the_first_job_of_the_examples_runs_three_times_and_completes(
     start_server: Any, data_dir: Path

@@ -28,6 +28,7 @@ from tests.stories.server_process import (
 )
 
 
+@pytest.mark.requirement("S2-43", "S4-1", "S4-AC-2")
 def test_the_first_start_makes_a_key_and_is_ready(start_installed_server: Any, data_dir: Path) -> None:
     serving = start_installed_server()
     url = serving.wait_for_url()
@@ -70,6 +71,7 @@ def test_a_second_serve_on_one_directory_is_refused_by_name(start_server: Any, d
     assert get_json(f"{first.wait_for_url()}/readyz")[0] == 200
 
 
+@pytest.mark.requirement("S4-15")
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_in_time_with_connections_open(
     start_installed_server: Any, by: signal.Signals

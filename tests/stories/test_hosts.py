@@ -52,6 +52,7 @@ class Shout:
 RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
 
 
+@pytest.mark.requirement("S0-9")
 def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(fleet: Fleet) -> None:
     fleet.open()
     host = fleet.start_host("h1", "pvp")
@@ -166,6 +167,7 @@ def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_i
         assert refused.artifacts == []
 
 
+@pytest.mark.requirement("S2-12")
 def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and_done_by_the_host(
     fleet: Fleet,
 ) -> None:

@@ -34,6 +34,7 @@ def as_address(conninfo: str) -> str:
     return f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}&port={given['port']}"
 
 
+@pytest.mark.requirement("S4-AC-3")
 def test_jobs_of_every_kind_run_every_second_and_succeed(
     start_server: Any, installation: Installation
 ) -> None:
@@ -75,6 +76,7 @@ def test_jobs_of_every_kind_run_every_second_and_succeed(
     installation.check_every_second_has_its_record()
 
 
+@pytest.mark.requirement("S1-SC-007", "S1-T4")
 def test_a_run_whose_worker_is_killed_is_lost_and_repeated_under_a_higher_fence(
     start_server: Any, installation: Installation
 ) -> None:
@@ -114,6 +116,7 @@ def test_the_result_of_a_worker_frozen_past_its_lease_is_refused(
     assert attempts == [(1, "lost"), (2, "succeeded")]
 
 
+@pytest.mark.requirement("S0-15")
 def test_a_serve_killed_in_the_middle_of_everything_loses_and_doubles_nothing(
     start_server: Any, installation: Installation
 ) -> None:
@@ -213,6 +216,7 @@ def test_behind_a_pooler_that_is_killed_under_load_nothing_is_lost(
     installation.check_every_success_was_witnessed()
 
 
+@pytest.mark.requirement("X-8")
 def test_code_that_blocks_the_worker_does_not_cost_it_its_lease(
     start_server: Any, installation: Installation
 ) -> None:

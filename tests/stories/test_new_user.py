@@ -54,6 +54,7 @@ def until(holds: Callable[[], Any]) -> Any:
     return found
 
 
+@pytest.mark.requirement("S1-T2", "S4-2", "S4-AC-7")
 def test_a_new_user_gets_along_by_the_command_line_alone(folder: Path, url: str) -> None:
     env = environ_without_foliot() | {"FOLIOT_API_URL": url, "FOLIOT_OUTPUT": "json"}
 

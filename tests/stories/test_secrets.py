@@ -122,6 +122,7 @@ def text_of(office: Office, path: str) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.requirement("S2-36")
 def test_the_peer_gets_the_value_and_no_answer_log_event_audit_export_or_row_ever_has_it(
     start_server: Any, data_dir: Path, owner_url: str, peer: Peer
 ) -> None:

@@ -261,6 +261,7 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
         assert (await api.request("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
 
 
+@pytest.mark.requirement("S4-26", "S4-AC-11")
 async def test_an_agent_sees_its_own_jobs_alone(api: ApiHarness, clock: ManualClock) -> None:
     agent = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     api.keys["acme", "agent"] = agent

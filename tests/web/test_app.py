@@ -153,7 +153,9 @@ def test_a_body_that_is_not_json_is_400_and_a_wrong_type_is_422_with_a_pointer(c
     assert wrong.json()["detail"] == "1 field is not as it should be."
 
 
-@pytest.mark.parametrize("path", ["/docs", "/redoc", "/nowhere", "/api/v1/nowhere", "/../etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["/docs/oauth2-redirect", "/redoc", "/nowhere", "/api/v1/nowhere", "/../etc/passwd"]
+)
 def test_what_is_not_there_answers_a_404_problem(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -19,6 +19,7 @@ async def actions(api: ApiHarness, query: str = "", **who: str) -> list[str]:
     return [each["action"] for each in answer.json()["items"]]
 
 
+@pytest.mark.requirement("S2-45")
 async def test_entries_are_found_by_who_what_which_and_when(api: ApiHarness, clock: ManualClock) -> None:
     made = await api.create_job()
     began = clock.advance(timedelta(minutes=1))

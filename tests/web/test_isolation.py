@@ -228,6 +228,7 @@ async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     assert await stand.seen_by_owner() == before
 
 
+@pytest.mark.requirement("S4-27")
 async def test_no_operation_gives_an_agent_a_word_of_what_others_own(stand: Stand) -> None:
     key = await stand.api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     before = await stand.seen_by_owner()

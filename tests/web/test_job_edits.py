@@ -308,6 +308,7 @@ async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_i
     assert back.status_code == 200, "whoever sees that job may"
 
 
+@pytest.mark.requirement("C-9", "S4-API-5")
 async def test_delete_archives_and_purge_is_for_administrators(api: ApiHarness) -> None:
     made = await api.create_job()
     path = f"/jobs/{made['id']}"
@@ -321,6 +322,7 @@ async def test_delete_archives_and_purge_is_for_administrators(api: ApiHarness) 
     assert (await api.request("GET", path)).status_code == 404
 
 
+@pytest.mark.requirement("S1-D2")
 async def test_deleting_what_others_depend_on_needs_detach(api: ApiHarness) -> None:
     first = await api.create_job(name="extract")
     after = {"job": first["id"]}

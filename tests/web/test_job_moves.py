@@ -43,6 +43,7 @@ async def test_a_manual_run_needs_no_body_and_waits_behind_a_live_one(api: ApiHa
     assert statuses == ["ready", "waiting"]
 
 
+@pytest.mark.requirement("S1-US4.T", "S4-AC-6", "S4-API-8")
 async def test_a_paused_job_plans_nothing_until_it_is_resumed(api: ApiHarness, clock: ManualClock) -> None:
     made = await api.create_job(schedule={"kind": "interval", "every": "1m"})
     path = f"/jobs/{made['id']}"

@@ -63,6 +63,7 @@ async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(api: Api
     assert changed.status_code == 422
 
 
+@pytest.mark.requirement("S2-18")
 async def test_a_type_that_is_type_off_skips_its_planned_times_in_that_workspace_alone(
     api: ApiHarness, clock: ManualClock, owner: Any
 ) -> None:

@@ -25,6 +25,7 @@ CANONICAL: dict[str, Any] = {
 }
 
 
+@pytest.mark.requirement("S0-14")
 async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(api: ApiHarness) -> None:
     answer = await api.request("POST", "/jobs", json=CANONICAL)
     made = answer.json()
@@ -43,6 +44,7 @@ async def test_the_canonical_job_is_made_and_read_back_as_it_was_written(api: Ap
     assert (read.status_code, read.json(), read.headers["etag"]) == (200, made, answer.headers["etag"])
 
 
+@pytest.mark.requirement("S4-4")
 @pytest.mark.parametrize(
     ("schedule", "kind", "next_run_at", "words"),
     [
@@ -100,12 +102,14 @@ async def test_words_that_contradict_the_fields_beside_them_are_refused(api: Api
     assert list(problems(answer)) == ["/schedule/words"]
 
 
+@pytest.mark.requirement("C-15")
 async def test_a_schedule_without_a_zone_takes_the_workspace_s(api: ApiHarness, owner: Any) -> None:
     owner.execute("UPDATE foliot.workspaces SET default_timezone = 'Asia/Tokyo' WHERE slug = 'acme'")
     made = await api.create_job(schedule={"words": "every day at 9am"})
     assert (made["schedule"]["timezone"], made["next_run_at"]) == ("Asia/Tokyo", "2027-01-16T00:00:00Z")
 
 
+@pytest.mark.requirement("S0-3", "S2-19", "S3-3", "S4-API-1", "S4-API-3")
 async def test_every_field_comes_back(api: ApiHarness) -> None:
     fields: dict[str, Any] = {
         "description": "all of it",
@@ -144,6 +148,7 @@ async def test_every_field_comes_back(api: ApiHarness) -> None:
     assert (made["status"], made["next_run_at"]) == ("pending", "2027-02-01T00:00:00Z")
 
 
+@pytest.mark.requirement("S0-6")
 async def test_a_job_made_disabled_has_no_next_time(api: ApiHarness) -> None:
     made = await api.create_job(enabled=False)
     assert (made["status"], made["next_run_at"]) == ("disabled", None)
@@ -165,6 +170,7 @@ async def test_pages_follow_each_other_newest_first_and_end(api: ApiHarness) -> 
     assert (seen, names) == ([2, 2, 1], [])
 
 
+@pytest.mark.requirement("S4-API-2")
 async def test_a_list_can_be_narrowed_and_is_newest_first(api: ApiHarness, clock: ManualClock) -> None:
     await api.create_job(name="one", tags=["billing"], queue="slow")
     clock.advance(timedelta(seconds=1))
@@ -201,6 +207,7 @@ async def test_a_wrong_parameter_is_named(
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
+@pytest.mark.requirement("S4-API-7")
 async def test_what_a_job_did_is_a_page_of_runs(api: ApiHarness, clock: ManualClock) -> None:
     made = await api.create_job(schedule={"kind": "interval", "every": "1m"})
     for _ in range(2):

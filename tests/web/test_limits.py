@@ -80,6 +80,7 @@ async def test_a_workspace_has_no_more_jobs_than_its_quota(strict_town: ApiHarne
     assert (await strict_town.request("POST", "/jobs", who="globex", json=job())).status_code == 201
 
 
+@pytest.mark.requirement("C-14", "S2-2")
 @pytest.mark.parametrize(
     ("schedule", "pointer", "used"),
     [

@@ -346,6 +346,7 @@ async def test_a_key_that_is_not_valid_opens_nothing(grid: Grid, worth: str) -> 
     assert len(answers) == 1
 
 
+@pytest.mark.requirement("S0-1")
 async def test_another_workspace_s_things_answer_byte_for_byte_like_things_that_do_not_exist(
     grid: Grid,
 ) -> None:
@@ -364,6 +365,7 @@ async def test_another_workspace_s_things_answer_byte_for_byte_like_things_that_
             assert b"canary" not in found[2]
 
 
+@pytest.mark.requirement("S4-27")
 async def test_an_agent_finds_the_things_of_others_as_little_as_things_that_do_not_exist(grid: Grid) -> None:
     for operation in (each for each in grid.operations if set(each.parameters) - SHARED):
         others = await grid.makers.things(operation, "acme")

@@ -60,6 +60,7 @@ async def test_what_is_written_is_read_in_order_a_page_at_a_time(api: ApiHarness
     assert (await api.request("GET", f"/rooms/{made['id']}")).json()["last_seq"] == 3
 
 
+@pytest.mark.requirement("S4-19")
 async def test_a_message_says_who_wrote_it_and_whether_it_asks_for_a_reply(api: ApiHarness) -> None:
     ada = await agent(api, "ada")
     made = await room(api, agents=[ada])

@@ -43,6 +43,7 @@ async def listed(api: ApiHarness, role: str = "viewer", **params: Any) -> list[d
     return items
 
 
+@pytest.mark.requirement("S2-33")
 async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
     api: ApiHarness, clock: ManualClock
 ) -> None:
@@ -139,7 +140,8 @@ async def test_every_attempt_is_told(api: ApiHarness, clock: ManualClock) -> Non
     await taken(api)
     one, two = (await api.request("GET", f"{path}/attempts")).json()["items"]
     assert (one["number"], one["status"], one["fence"], one["duration_ms"]) == (1, "failed", 1, 120_000)
-    assert (one["error"], one["worker"]) == ({"code": "boom", "message": "It broke."}, str(WORKER))
+    error = {"code": "boom", "message": "It broke.", "traceback": None}
+    assert (one["error"], one["worker"]) == (error, str(WORKER))
     assert (two["number"], two["status"], two["finished_at"], two["duration_ms"]) == (
         2,
         "running",
@@ -182,6 +184,7 @@ async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(api: ApiHar
     assert (await api.request("GET", f"/runs/{waiting['id']}")).json()["status"] == "ready"
 
 
+@pytest.mark.requirement("S1-EC-3")
 async def test_a_finished_run_is_made_again_with_its_input_or_another(api: ApiHarness) -> None:
     made = await api.create_job(schedule=MANUAL, payload={"month": 1, "full": True})
     run = (await api.request("POST", f"/jobs/{made['id']}/run", json={"input": {"month": 2}})).json()

@@ -65,6 +65,7 @@ async def due(api: ApiHarness, clock: ManualClock, **fields: Any) -> dict[str, A
     return made
 
 
+@pytest.mark.requirement("S0-26")
 async def test_a_host_fetches_its_run_logs_and_reports_it(shire: ApiHarness, clock: ManualClock) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     job = await due(shire, clock, name="restart", target={"server": "pvp"})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from foliot.wire.durations import LONGEST, read_duration, write_duration
 
 
+@pytest.mark.requirement("C-19", "S4-5")
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [

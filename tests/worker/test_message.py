@@ -82,6 +82,7 @@ def code(done: HandlerResult) -> str:
     return done.outcome.error.code
 
 
+@pytest.mark.requirement("S4-13", "S4-18", "S4-7")
 async def test_a_message_goes_into_the_jobs_own_room_and_its_id_onto_the_run(post: Post) -> None:
     job_id = await post.job()
     first, second = await post.run(job_id, str(uuid4())), await post.run(job_id, str(uuid4()))
@@ -110,6 +111,7 @@ async def test_an_attempt_after_the_first_finds_its_message_and_leaves_no_other(
     assert post.rows("SELECT count(*) FROM foliot.messages") == [(1,)]
 
 
+@pytest.mark.requirement("S4-18")
 async def test_attempts_that_meet_leave_one_message(post: Post) -> None:
     job_id, run_id = await post.job(), str(uuid4())
     done = await asyncio.gather(*(post.run(job_id, run_id) for _ in range(8)))
@@ -118,6 +120,7 @@ async def test_attempts_that_meet_leave_one_message(post: Post) -> None:
     assert post.rows("SELECT count(*) FROM foliot.rooms") == [(1,)]
 
 
+@pytest.mark.requirement("S4-6", "S4-7")
 async def test_a_room_is_named_by_id_or_key_or_is_new_for_each_run(post: Post) -> None:
     job_id, room_id = await post.job(), await post.room(key="support")
     for named in (room_id, "support"):
@@ -139,6 +142,7 @@ async def test_an_agents_job_writes_where_the_agent_may_go_and_its_own_room_is_t
     assert post.rows(f"SELECT agents FROM foliot.rooms WHERE key = 'job:{job_id}'") == [([agent],)]
 
 
+@pytest.mark.requirement("S4-19")
 async def test_an_event_is_the_systems_and_facts_of_the_run_are_filled_in(post: Post) -> None:
     run_id = str(uuid4())
     await post.run(await post.job(), run_id, kind="system_event", text="{{job.name}} by {{run.id}}")

@@ -78,6 +78,7 @@ async def test_a_process_that_dies_fails_its_attempt_and_nothing_else(python: Py
     assert (await call(python, "add", a=1, b=1)).output == 2
 
 
+@pytest.mark.requirement("S2-40")
 @pytest.mark.parametrize("name", ["", "os", "os:", ":x", "a:b:c"])
 async def test_what_names_no_function_is_refused_for_good(python: PythonHandler, name: str) -> None:
     done = await python.run(Assignment(CTX, {"call": name} if name else {}, {}))
@@ -103,6 +104,7 @@ async def test_a_cancelled_call_ends_the_process_with_everything_it_started(
     await wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
+@pytest.mark.requirement("S1-A2")
 async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
     found = load_handlers(HandlerDeps())
     assert {"http", "python"} <= set(found)

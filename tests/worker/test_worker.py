@@ -112,6 +112,7 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     assert assignment.ctx.deadline == clock.now() + HOUR
 
 
+@pytest.mark.requirement("S2-16", "S4-23")
 async def test_no_more_runs_are_claimed_than_there_are_permits(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:
@@ -157,6 +158,7 @@ async def test_runs_that_wait_for_others_take_no_permits_and_are_counted_by_them
     assert statuses(owner) == ["succeeded"] * 5
 
 
+@pytest.mark.requirement("S3-21")
 async def test_an_attempt_is_ended_at_its_deadline(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:

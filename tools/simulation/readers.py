@@ -85,8 +85,10 @@ class Readers:
                     break
                 after = planned.planned_for
                 said = await explain.explain_instant(self._database, Scope(job.workspace_id), job.id, after)
-                will_run = said.explanation.verdict is Verdict.WILL_RUN
-                yield Foretold(job, after, planned.due_at, will_run, now, job.commands)
+                verdict = said.explanation.verdict
+                if verdict in (Verdict.WILL_RUN, Verdict.WILL_NOT_RUN):  # what will wait may do either
+                    is_run = verdict is Verdict.WILL_RUN
+                    yield Foretold(job, after, planned.due_at, is_run, now, job.commands)
 
     def _find_broken_promise(self, said: Foretold, now: datetime) -> str | None:
         """Return what explain promised wrongly. What a command or a breaker has changed since is not its fault."""

@@ -53,8 +53,9 @@ from foliot.web.api import (
 )
 from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
-from foliot.web.middleware import MethodMiddleware, RequestMiddleware, RouteMethods
+from foliot.web.middleware import CompressionMiddleware, MethodMiddleware, RequestMiddleware, RouteMethods
 from foliot.web.rate_limits import RateLimits
+from foliot.web.reference_page import show_reference
 from foliot.web.routes import permission_of
 from foliot.web.work_signal import WorkSignal
 
@@ -87,7 +88,9 @@ NOUNS = (
     audit,
 )
 # The console asks for its session itself, /mcp for a key.
-OPEN = frozenset({"/", "/console", "/healthz", "/readyz", "/mcp", "/llms.txt", "/llms/{page:path}.md"})
+OPEN = frozenset(
+    {"/", "/console", "/docs", "/healthz", "/readyz", "/mcp", "/llms.txt", "/llms/{page:path}.md"}
+)
 
 
 def create_app(
@@ -142,12 +145,14 @@ def create_app(
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(MethodMiddleware)
+    app.add_middleware(CompressionMiddleware)
     app.add_middleware(AdmissionMiddleware)
     app.add_middleware(RequestMiddleware)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
     if with_api:
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
+        app.add_api_route("/docs", show_reference, methods=["GET", "HEAD"], include_in_schema=False)
         app.add_api_route("/console", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.mount("/console", create_console(app, database, links=links))
         for noun in (*NOUNS, openapi):

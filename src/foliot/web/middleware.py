@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
@@ -68,6 +69,29 @@ class MethodMiddleware:
                 await answer(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+LEAST_COMPRESSED = 16 << 10  # bytes
+COMPRESSION_LEVEL = 4
+
+
+class CompressionMiddleware:
+    """Compresses large answers of the API for clients that accept gzip.
+
+    Pages of the console are left alone: they show text of others beside a form token, and their size would betray the token.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._compressed = GZipMiddleware(app, minimum_size=LEAST_COMPRESSED, compresslevel=COMPRESSION_LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_api = scope["type"] == "http" and scope["path"].startswith("/api/")
+        has_own_form = "/artifacts/" in scope.get(
+            "path", ""
+        )  # files are sent as they are, under their own ETag
+        chosen = self._compressed if is_api and not has_own_form else self._app
+        await chosen(scope, receive, send)
 
 
 log = logging.getLogger(__name__)

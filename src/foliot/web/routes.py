@@ -25,6 +25,10 @@ from foliot.web.preconditions import check_if_match
 from foliot.web.strict_json import LARGEST, InvalidJson, has_unstorable_text, read_json
 from foliot.wire.shape import MEDIA_TYPE, Problem, did_you_mean, pointer
 
+JSON = frozenset({"application/json"})
+MERGE_PATCH = JSON | {
+    "application/merge-patch+json"
+}  # what PATCH does with null and absent fields is RFC 7396
 MOST_PARAMETERS = 200  # repeated ones included
 BODY_PART_WITHIN = 10.0  # seconds until the next part of a body
 MOST_NAMED = 20  # unknown parameters, in one answer
@@ -86,7 +90,7 @@ class JsonRequest(Request):
         if not raw:
             return None
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
+        if kind not in (MERGE_PATCH if self.method == "PATCH" else JSON):
             raise Refused(
                 415,
                 f"The body must be application/json, not {kind or 'of no type'}."[:200],

@@ -61,6 +61,7 @@ async def test_of_two_edits_that_would_close_a_circle_the_second_is_refused(
     assert edges == [(left, right)]
 
 
+@pytest.mark.requirement("X-5")
 async def test_a_ring_of_edits_at_once_never_closes(harness: WorkspaceHarness) -> None:
     ring = [await harness.job(f"job {n}", MANUAL) for n in range(6)]
     edits = (
