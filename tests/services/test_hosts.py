@@ -331,7 +331,7 @@ async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
     async def warning(kind: str, target: Target | None) -> str | None:
-        definition = Definition("job", Spec(Manual(), kind, target=target))
+        definition = Definition("sync", Spec(Manual(), kind, target=target))
         scope = Scope(harness.workspace, TEST)
         made = await jobs.create(harness.database, scope, definition, with_warnings=True)
         return next(iter(made.warnings), None)

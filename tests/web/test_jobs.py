@@ -152,7 +152,7 @@ async def test_every_field_comes_back(api: ApiHarness) -> None:
 async def test_a_job_made_disabled_has_no_next_time(api: ApiHarness) -> None:
     made = await api.create_job(enabled=False)
     assert (made["status"], made["next_run_at"]) == ("disabled", None)
-    assert (await api.request("GET", f"/jobs/{made['id']}/next")).json() == {"items": []}
+    assert (await api.request("GET", f"/jobs/{made['id']}/next")).json() == {"items": [], "notes": []}
 
 
 async def test_pages_follow_each_other_newest_first_and_end(api: ApiHarness) -> None:
@@ -277,3 +277,13 @@ async def test_a_type_that_nobody_knows_is_taken_for_the_one_that_was_meant(api:
     assert made["warnings"] == [
         'No live worker serves type "commnd" on queue "default". Did you mean "command"?'
     ]
+
+
+async def test_next_times_within_a_freeze_say_so(api: ApiHarness) -> None:
+    made = await api.create_job()
+    freeze = {"reason": "release day", "after": "latest", "scope": {"everything": True}}
+    assert (await api.request("POST", "/freezes", role="operator", json=freeze)).status_code == 201
+    items = (await api.request("GET", f"/jobs/{made['id']}/next")).json()["items"]
+    held = "A freeze (release day) is in force until it is lifted"
+    assert items
+    assert all(held in each["notes"][-1] for each in items)

@@ -22,7 +22,6 @@ from foliot.domain.planning.upcoming_changes import (
     upcoming,
 )
 from foliot.domain.schedule import PlannedTime, is_chained
-from foliot.domain.schedule.notes import cautions
 from foliot.services.evaluation import evaluate
 from foliot.services.jobs.job_search import FIRING
 from foliot.services.jobs.written_steps import WrittenJob, find_warnings
@@ -108,7 +107,7 @@ async def preview_job(
         job, after = await _upcoming(tx, written.id if isinstance(written, WrittenJob) else written)
         warnings: tuple[str, ...] = ()
         if job is not None:
-            warnings = (*cautions(job.definition.spec.schedule), *await find_warnings(tx, job))
+            warnings = await find_warnings(tx, job)
     return JobPreview(job, after.times, difference(before, after), warnings)
 
 

@@ -13,7 +13,8 @@ from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
-from foliot.domain.schedule.notes import cautions, notes_on
+from foliot.domain.schedule.notes import notes_on
+from foliot.domain.schedule_lint import lint_schedule
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
@@ -146,4 +147,6 @@ class PreviewedSchedule:
 def preview_times(schedule: Schedule, after: datetime, n: int) -> PreviewedSchedule:
     timetable = Timetable(schedule)
     times = preview(timetable, after, n)
-    return PreviewedSchedule(schedule, times, notes_on(timetable, after, times), cautions(schedule))
+    return PreviewedSchedule(
+        schedule, times, notes_on(timetable, after, times), lint_schedule(timetable, after)
+    )

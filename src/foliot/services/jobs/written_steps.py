@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from foliot.domain.definition import Spec
+from foliot.domain.definition import Rules, Spec
 from foliot.domain.explain.hosts import how_to_do
 from foliot.domain.ids import JobId, RoomId
+from foliot.domain.schedule import Cron, Timetable
+from foliot.domain.schedule_lint import SAME_TARGET, crowded_minute, lint
 from foliot.services.messaging.room_steps import agent_of_job, find_room, room_not_found
 from foliot.services.workers.overview import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
-from foliot.storage.jobs import job_types, jobs
+from foliot.storage.jobs import job_types, jobs, lint_queries
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Tx
@@ -40,8 +42,33 @@ async def load_written(
 
 
 async def find_warnings(tx: Tx, job: StoredJob) -> tuple[str, ...]:
-    found = [await _warn_unserved(tx, job.definition.spec), await _warn_missing_room(tx, job)]
+    """Return what its author should know: lint of its schedule and policies, crowds, and why its runs would wait or fail."""
+    definition = job.definition
+    timetable = Rules(definition.spec).job(job.id, job.workspace_id, job.schedule_rev).timetable
+    found = [
+        *lint(definition, timetable, tx.now),
+        await _warn_crowded(tx, job, timetable),
+        await _warn_same_target(tx, job),
+        await _warn_unserved(tx, definition.spec),
+        await _warn_missing_room(tx, job),
+    ]
     return tuple(each for each in found if each is not None)
+
+
+async def _warn_crowded(tx: Tx, job: StoredJob, timetable: Timetable) -> str | None:
+    if job.next_at is None or not isinstance(timetable.schedule, Cron):
+        return None
+    return crowded_minute(timetable, job.next_at, await lint_queries.count_by_minute(tx, job.id, job.next_at))
+
+
+async def _warn_same_target(tx: Tx, job: StoredJob) -> str | None:
+    url = (job.definition.config or {}).get("url")
+    if job.definition.spec.type != "http" or not isinstance(url, str):
+        return None
+    count = await lint_queries.count_with_url(tx, job.id, url, SAME_TARGET)
+    if count < SAME_TARGET:
+        return None
+    return f"{count} or more other jobs call this address. A limit with a concurrency_key keeps them from calling it all at once."
 
 
 async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
