@@ -9,7 +9,7 @@ from tests.examples import examples
 from tests.services.service_driver import ServiceDriver
 from tests.services.twin_histories import JobHistory, Player, Way, histories
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]  # all examples, on a machine that may be busy
 OTHER_WAYS = {
     "each timer planned by itself": Way(plans_alone=True),
     "each success decided by itself": Way(decides_alone=True),

@@ -16,7 +16,7 @@ from tests.examples import examples
 from tests.services.service_driver import ServiceDriver
 from tests.services.twin_histories import JobHistory, Player, Way, histories
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]  # all examples, on a machine that may be busy
 DAY = timedelta(days=1)
 OWNERS = PrincipalId(UUID(int=1)), PrincipalId(UUID(int=2))
 # In Python, so that no mistake of the statements is repeated here.
