@@ -184,4 +184,4 @@ def test_a_route_nobody_declared_open_stops_the_start() -> None:
     with pytest.raises(RuntimeError, match="neither open nor guarded: /leak"):
         require_declared_routes(app.routes)
     agents = {"/mcp", "/llms.txt", "/llms/{page:path}.md"}
-    assert {"/", "/console", "/healthz", "/readyz"} | agents == OPEN
+    assert {"/", "/console", "/docs", "/healthz", "/readyz"} | agents == OPEN
