@@ -11,9 +11,13 @@ IS_PROVING = "PROVE" in os.environ  # set by `./dev prove`; a name with FOLIOT_ 
 DEFAULT = 100
 
 
-def examples(count: int = DEFAULT) -> settings:
-    """Timings belong to bench/, not to tests: a busy machine must not fail one, so there is no deadline."""
-    return settings(max_examples=count if IS_PROVING else max(count // 4, 10), deadline=None)
+def examples(count: int = DEFAULT, *, some: int | None = None) -> settings:
+    """Try `count` examples in `./dev prove`; in `./dev test` a quarter of them, or `some` where each takes long.
+
+    Timings belong to bench/, not to tests: a busy machine must not fail one, so there is no deadline.
+    """
+    fewer = max(count // 4, 10) if some is None else some
+    return settings(max_examples=count if IS_PROVING else fewer, deadline=None)
 
 
 def seeds(count: int) -> pytest.MarkDecorator:

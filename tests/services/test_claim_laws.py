@@ -23,7 +23,7 @@ from tests.services.remote_hosts import register_host, worker_principal
 from tests.services.workspace_harness import WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
-LAW = settings(examples(60), suppress_health_check=list(HealthCheck))
+LAW = settings(examples(60, some=8), suppress_health_check=list(HealthCheck))
 TICK, SECOND, HOUR = timedelta(microseconds=1), timedelta(seconds=1), timedelta(hours=1)
 TYPES = ["python"]
 MANY = 100

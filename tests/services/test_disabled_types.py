@@ -24,6 +24,7 @@ from foliot.storage.jobs import job_types
 from foliot.storage.timers import fires
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
+from tests.services.builders import insert_worker
 from tests.services.workspace_harness import BROKE, MANUAL, WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
@@ -127,6 +128,7 @@ async def test_explain_names_it_for_times_to_come_and_for_jobs_without_a_schedul
     assert told.next_step is not None
     assert any("switched off" in fact for fact in (await why(harness, run_manually)).explanation.facts)
     await turn(harness, on=True)
+    insert_worker(harness.owner, harness.clock, "one", ["default"], ["python"])  # else the run would wait
     assert (await why(harness, hourly)).explanation.verdict is Verdict.WILL_RUN
 
 

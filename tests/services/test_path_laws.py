@@ -18,7 +18,7 @@ OTHER_WAYS = {
 }
 
 
-@settings(examples(60), suppress_health_check=list(HealthCheck))  # each example empties the database
+@settings(examples(60, some=3), suppress_health_check=list(HealthCheck))  # each example empties the database
 @given(history=histories())
 async def test_every_way_of_firing_claiming_and_settling_leaves_the_same_rows(
     driver: ServiceDriver, history: JobHistory

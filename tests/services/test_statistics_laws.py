@@ -27,7 +27,7 @@ RECORDS = (
 FAILURES = ("failed", "timed_out", "interrupted")
 
 
-@settings(examples(40), suppress_health_check=list(HealthCheck))
+@settings(examples(40, some=4), suppress_health_check=list(HealthCheck))
 @given(history=histories())
 async def test_every_figure_is_a_plain_count(driver: ServiceDriver, history: JobHistory) -> None:
     player = Player(driver)

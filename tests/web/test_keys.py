@@ -234,3 +234,20 @@ async def test_making_and_ending_a_key_stands_in_the_audit(api: ApiHarness, cloc
     assert found[0]["actor"]["kind"] == "service"
     assert found[0]["request_id"]
     assert found[1]["after"]["prefix"] == made["prefix"]
+
+
+async def test_a_workspace_has_as_many_valid_keys_as_its_quota_allows(api: ApiHarness) -> None:
+    valid = (await api.request("GET", "/keys?revoked=false&limit=200", role="admin")).json()["items"]
+    limit = len(valid) + 1
+    changed = await api.request(
+        "PATCH", f"/workspaces/{api.ids['acme']}", who="system", json={"quotas": {"keys": limit}}
+    )
+    assert changed.status_code == 200, changed.text
+    made = await make(api)
+    refused = await api.request("POST", "/keys", role="admin", json={"name": "one too many"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "quota_exceeded")
+    assert (
+        await api.request("POST", "/keys", who="globex", role="admin", json={"name": "b"})
+    ).status_code == 201
+    await api.request("POST", f"/keys/{made['id']}/revoke", role="admin")
+    assert (await api.request("POST", "/keys", role="admin", json={"name": "after it"})).status_code == 201

@@ -227,7 +227,7 @@ async def test_pauses_and_freezes_show_in_the_agenda(api: ApiHarness, clock: Man
     ]
     assert [item["fate"] for item in rest] == ["runs"] * 2
     told = await why(api, f"/jobs/{made['id']}", at="2027-01-15T18:00:00Z")
-    assert "a freeze by admin-acme (year end)" in told["sentence"]
+    assert "a freeze by admin-acme is in force (year end)" in told["sentence"]
 
 
 async def test_an_agenda_is_for_a_stretch_ahead_that_is_not_too_long(shared_api: ApiHarness) -> None:

@@ -35,6 +35,7 @@ class Quotas:
     rooms: int | None = None
     room_messages: int | None = None  # in one room
     secrets: int | None = None
+    keys: int | None = None  # that are valid, sessions of the console included
 
     @property
     def longest_timeout(self) -> timedelta:
@@ -112,6 +113,11 @@ def check_secrets(quotas: Quotas, used: int) -> None:
     _check_count(
         "secrets", quotas.secrets, used, f"This workspace has {used - 1:,} secrets, and may have", hint
     )
+
+
+def check_keys(quotas: Quotas, used: int) -> None:
+    hint = "Revoke keys that are no longer used, or ask the operator for more."
+    _check_count("keys", quotas.keys, used, f"This workspace has {used - 1:,} valid keys, and may have", hint)
 
 
 def _check_count(

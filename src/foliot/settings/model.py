@@ -261,6 +261,11 @@ class Settings(ClientSettings):
         f"Secrets that a workspace may have; 0 is no limit. {OWN_QUOTA} "
         "Default: 1000 with database_url, none without.",
     )
+    quota_keys: Limit = setting(
+        None,
+        f"Valid API keys that a workspace may have, sessions of the console included; 0 is no limit. {OWN_QUOTA} "
+        "Default: 1000 with database_url, none without.",
+    )
     artifact_bytes: Annotated[int, whole_number(0, 1024**3)] = setting(
         20 * 1024 * 1024, "How large one artifact of a run may be.", unit="bytes"
     )

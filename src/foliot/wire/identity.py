@@ -156,6 +156,7 @@ class Quotas(Shape):
     rooms: int | None = Field(default=None, ge=0, le=100_000_000)
     room_messages: int | None = Field(default=None, ge=0, le=2**50, description="Per room.")
     secrets: int | None = Field(default=None, ge=0, le=1_000_000)
+    keys: int | None = Field(default=None, ge=1, le=1_000_000, description="Valid ones, sessions included.")
 
 
 class QuotasOut(Shape):
@@ -175,6 +176,7 @@ class QuotasOut(Shape):
     rooms: int | None
     room_messages: int | None
     secrets: int | None
+    keys: int | None
 
 
 class WorkspaceIn(Shape):

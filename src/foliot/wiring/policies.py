@@ -27,6 +27,7 @@ HOSTS, SERVERS = 1_000, 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
 ROOMS, ROOM_MESSAGES = 10_000, 100_000
 SECRETS = 1_000
+KEYS = 1_000
 
 
 def egress_policy_of(settings: Settings) -> EgressPolicy:
@@ -91,6 +92,7 @@ def quotas_of(settings: Settings) -> Quotas:
         rooms=_limit(settings, settings.quota_rooms, ROOMS),
         room_messages=_limit(settings, settings.quota_room_messages, ROOM_MESSAGES),
         secrets=_limit(settings, settings.quota_secrets, SECRETS),
+        keys=_limit(settings, settings.quota_keys, KEYS),
     )
 
 

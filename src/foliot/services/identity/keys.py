@@ -28,10 +28,11 @@ from foliot.domain.access import (
 )
 from foliot.domain.errors import Conflict, Denied, Invalid, not_found
 from foliot.domain.ids import KeyId, PrincipalId
+from foliot.domain.quotas import check_keys
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
-from foliot.storage.identity import keys, members
+from foliot.storage.identity import keys, members, workspaces
 from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
@@ -104,6 +105,7 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
         await keys.insert_key(
             tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker
         )
+        await _check_quota(tx, caller)
         made = StoredKey(
             key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker
         )
@@ -204,6 +206,14 @@ def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
                 "Among the keys that it made is one that may more than the one that you use.",
                 hint="Use a key that may at least as much, or revoke this one alone.",
             )
+
+
+async def _check_quota(tx: Tx, caller: Caller) -> None:
+    """Check the quota after the insert, under a lock, so that two writers cannot take the last place."""
+    quotas = caller.scope.actor.quotas
+    if quotas.keys is not None and tx.workspace_id is not None:
+        await workspaces.lock_quota(tx)
+        check_keys(quotas, await keys.count_valid(tx))
 
 
 def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]:
