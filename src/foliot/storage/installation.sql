@@ -2,7 +2,7 @@
 SELECT id, created_at, tzdata_version, held_at, held_reason, missed_choice, canary_key_id, canary FROM installation;
 
 -- name: get_held_reason
--- For requests of workspaces: nothing else of the row is told to them.
+-- For requests of workspaces, which see nothing else of the row.
 SELECT held_reason FROM installation;
 
 -- name: lock
