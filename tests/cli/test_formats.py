@@ -40,7 +40,6 @@ FORBIDDEN = (
     "foliot.wire.worker",
     "foliot.wiring",
     "psycopg",
-    "pydantic_settings",
     "rich",
     "starlette",
     "uvicorn",

@@ -20,6 +20,7 @@ from tests.stories.server_process import ServerProcess
 from tests.temporary import temporary_folder
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+OPENCLAW = Path(__file__).resolve().parents[1] / "importers" / "files" / "openclaw-current.json"
 PAGES = sorted(path.name for path in HOW_TO.glob("*.md"))
 QUICK = {"edit.md", "pause.md", "schedules.md", "skip.md"}  # the others run in `./dev prove slow`
 WITHIN = 60  # seconds, for one statement
@@ -103,6 +104,11 @@ def prepare(place: Place, page: str) -> dict[str, str]:
             create(f"billing {number}", "billing")
         for number in range(3):
             create(f"old {number}", "old")
+    if page == "import.md":
+        client.members.create("assistant", kind="agent", role="editor")
+        client.rooms.create("Garden", key="garden")
+        (place.folder / "my-crontab").write_text("30 5 * * 1-5 /usr/local/bin/report --quiet\n")
+        shutil.copy(OPENCLAW, place.folder / "jobs.json")
     run = client.jobs.run(report)
     agents = [each for each in client.members.each() if each.name == "the pages"]
     agent = agents[0] if agents else client.members.create("the pages", kind="agent", role="editor")
@@ -158,7 +164,7 @@ def test_everything_on_the_page_runs(place: Place, page: str) -> None:
     variables = prepare(place, page)
     text = (HOW_TO / page).read_text()
     failed: list[str] = []
-    files = iter(re.findall(r"-f (\S+\.yaml)", text))
+    files = iter(re.findall(r"(?:-f|--map) (\S+\.yaml)", text))
     for language, block in BLOCK.findall(text):
         if language == "yaml":
             (place.folder / next(files, "unnamed.yaml")).write_text(block)

@@ -95,7 +95,7 @@ def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str
 
 def test_an_address_without_its_scheme_is_told_as_one(tmp_path: Path) -> None:
     code, said = refused(tmp_path, "--server", "127.0.0.1:9")
-    assert (code, "127.0.0.1:9 is no whole address" in said) == (USAGE, True), said
+    assert (code, "'127.0.0.1:9' is not a URL" in said) == (USAGE, True), said
 
 
 def test_plain_http_to_another_machine_is_refused_unless_a_flag_allows_it(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -61,13 +61,17 @@ class ApiHarness:
         made: dict[str, Any] = answer.json()
         return made
 
-    async def register_worker(self, worker_id: WorkerId) -> WorkerId:
-        """Register a worker that never expires and has no queues: tests claim for it directly."""
+    async def register_worker(
+        self, worker_id: WorkerId, queues: Sequence[str] = (), types: Sequence[str] = ()
+    ) -> WorkerId:
+        """Register a worker that never expires. Without queues, tests claim for it directly."""
         async with self.database.tx(Role.ENGINE) as tx:
             if not await workers.record_heartbeat(
                 tx, worker_id, FOR_EVER, is_draining=False, running_count=0
             ):
-                await workers.register(tx, worker_id, WorkerRow("test", [], [], 100, "0"), FOR_EVER)
+                await workers.register(
+                    tx, worker_id, WorkerRow("test", list(queues), list(types), 100, "0"), FOR_EVER
+                )
         return worker_id
 
     async def create_key(

@@ -6,9 +6,11 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
+from inspect import iscoroutinefunction
 
 import pytest
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
@@ -184,4 +186,18 @@ def test_a_route_nobody_declared_open_stops_the_start() -> None:
     with pytest.raises(RuntimeError, match="neither open nor guarded: /leak"):
         require_declared_routes(app.routes)
     agents = {"/mcp", "/llms.txt", "/llms/{page:path}.md"}
-    assert {"/", "/console", "/healthz", "/readyz"} | agents == OPEN
+    assert {"/", "/console", "/docs", "/healthz", "/readyz"} | agents == OPEN
+
+
+def test_no_route_and_no_dependency_runs_in_a_thread() -> None:
+    """FastAPI runs plain functions in threads, which cost a request more CPU than the rest of its dependencies."""
+    found = [each.dependant for each in app_with().routes if isinstance(each, APIRoute)]
+    assert found
+    plain = set()
+    while found:
+        dependant = found.pop()
+        found += dependant.dependencies
+        call = dependant.call
+        if not any(iscoroutinefunction(each) for each in (call, type(call).__call__)):
+            plain.add(getattr(call, "__qualname__", repr(call)))
+    assert plain == set()

@@ -189,7 +189,8 @@ async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(shared_api: Ap
         ("status", None),
         ("next_run_at", None),
         ("workspace_id", None),
-        ("owner", None),
+        ("owner_id", None),
+        ("created_by", None),
         ("revision", None),
     ],
 )
@@ -206,9 +207,14 @@ async def test_what_a_client_may_not_set_is_refused_as_unknown(
 
 async def test_odd_but_sound_text_is_kept_as_it_is(api: ApiHarness) -> None:
     odd = "\u202e<script>{}\\'; DROP TABLE jobs; -- \U0001f600 \x7f\x1b[31m %s %(name)s"
-    made = await api.create_job(name=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"])
-    assert made["name"] == odd
+    one_line = odd.replace("\x7f\x1b", "")
+    made = await api.create_job(
+        name=one_line, description=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"]
+    )
+    assert (made["name"], made["description"]) == (one_line, odd)
     assert made["payload"] == {odd: [odd, 0.1, 10**900]}
+    refused = await api.request("POST", "/jobs", json=job(name=odd))
+    assert problems(refused) == {"/name": "A name must be on one line and have a visible character."}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import MemberRole, PrincipalKind
 from tests.web.conftest import ApiHarness, job
 
 pytestmark = pytest.mark.anyio
@@ -94,6 +95,30 @@ async def test_each_write_needs_the_permission_of_its_own_route(api: ApiHarness)
     theirs = {"method": "PATCH", "path": f"/jobs/{foreign['id']}", "body": {"priority": 1}}
     assert (await api.request("POST", "/batch", json={"writes": [theirs]})).status_code == 404
     assert await names(api) == ["old"]
+
+
+async def test_an_agent_writes_by_a_batch_what_it_may_write_alone(api: ApiHarness) -> None:
+    api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    others = await api.create_job(name="old")
+    made = await api.request("POST", "/calendars", json=CALENDAR)
+    calendar = f"/calendars/{made.json()['id']}"
+    for write, status in (
+        ({"method": "PATCH", "path": f"/jobs/{others['id']}", "body": {"priority": 1}}, 404),
+        ({"method": "POST", "path": f"/jobs/{others['id']}/pause"}, 404),
+        ({"method": "DELETE", "path": f"/jobs/{others['id']}"}, 404),
+        ({"method": "POST", "path": "/calendars", "body": {**CALENDAR, "name": "another"}}, 403),
+        ({"method": "PUT", "path": calendar, "body": CALENDAR}, 403),
+        ({"method": "DELETE", "path": calendar}, 403),
+        ({"method": "PUT", "path": "/limits", "body": {"key": "reports", "cap": 2}}, 403),
+    ):
+        for first in ([], [create("mine")]):
+            sent = {"writes": [*first, write]}
+            refused = await api.request("POST", "/batch", role="agent", json=sent)
+            assert refused.status_code == status, (write, refused.text)
+    assert await names(api) == ["old"]
+    answer = await api.request("POST", "/batch", role="agent", json={"writes": [create("mine")]})
+    assert answer.status_code == 200, answer.text
+    assert await names(api) == ["mine", "old"]
 
 
 @pytest.mark.parametrize("path", ["/keys", "/batch", "/jobs/../keys", "/members"])

@@ -420,8 +420,8 @@ async def test_what_others_own_cannot_be_changed_from_outside(api: ApiHarness) -
         ),
         (
             "bullmq",
-            {"name": "sync", "queue": "a:b"},
-            {"/config/queue": "This is no name that every engine can take."},
+            {"name": "sync", "queue": "a::b"},
+            {"/config/queue": "This is no name of a queue."},
         ),
     ],
 )

@@ -53,8 +53,12 @@ async def test_a_job_explains_its_last_planned_time_where_none_is_named(
     made = await api.create_job(schedule=HOURLY)
     path = f"/jobs/{made['id']}"
     first = await why(api, path)
-    assert (first["verdict"], first["what_next"], first["run"]) == ("will_run", [], None)
-    assert first["sentence"] == "It will run, planned for 2027-01-15 13:00:00 UTC."
+    assert (first["verdict"], first["run"]) == ("will_wait", None)
+    assert first["sentence"] == (
+        "It is planned for 2027-01-15 13:00:00 UTC, but its run would wait: "
+        "no worker serves queue default for type http now (no worker is alive)."
+    )
+    assert first["what_next"] == ["Start a worker that serves queue default and has a handler for http."]
     clock.advance(59 * MINUTE)
     await tick(api.database)
     clock.advance(MINUTE)
@@ -78,6 +82,7 @@ async def test_a_job_explains_its_last_planned_time_where_none_is_named(
 async def test_an_instant_may_be_past_future_or_written_with_an_offset(
     api: ApiHarness, clock: ManualClock
 ) -> None:
+    await api.register_worker(WORKER, ["default"], ["http"])
     made = await api.create_job(schedule=HOURLY)
     path = f"/jobs/{made['id']}"
     for at, verdict in (
@@ -95,13 +100,15 @@ async def test_an_instant_may_be_past_future_or_written_with_an_offset(
 
 
 async def test_a_stopped_job_says_by_whom_it_can_be_woken(api: ApiHarness, clock: ManualClock) -> None:
+    await api.register_worker(WORKER, ["default"], ["http"])
     made = await api.create_job(schedule=HOURLY)
     path = f"/jobs/{made['id']}"
     await api.request("POST", f"{path}/pause", json={"reason": "migration", "until": "2027-01-15T15:30:00Z"})
     clock.advance(HOUR + MINUTE)
     told = await why(api, path)
     assert told["sentence"] == (
-        "Nothing is recorded for 2027-01-15 13:00:00 UTC: the job is paused until 2027-01-15 15:30:00 UTC (migration)."
+        "Nothing is recorded for 2027-01-15 13:00:00 UTC: the job is paused until 2027-01-15 15:30:00 UTC "
+        "by editor-acme (migration)."
     )
     assert (told["what_next"], told["job_status"]) == (["Resume it."], "paused")
     assert told["links"]["resume"] == f"/api/v1{path}/resume"
@@ -215,8 +222,12 @@ async def test_pauses_and_freezes_show_in_the_agenda(api: ApiHarness, clock: Man
     assert answer.status_code == 201, answer.text
     held, *rest = (await agenda(api))["items"]
     assert (held["starts_at"], held["fate"]) == ("2027-01-15T18:00:00Z", "held")
-    assert held["notes"] == ["A freeze (year end) is in force until 2027-01-15T19:00:00Z; after it: latest."]
+    assert held["notes"] == [
+        "A freeze (year end) is in force until 2027-01-15T19:00:00Z: times within it are held, and the newest of them runs at its end."
+    ]
     assert [item["fate"] for item in rest] == ["runs"] * 2
+    told = await why(api, f"/jobs/{made['id']}", at="2027-01-15T18:00:00Z")
+    assert "a freeze by admin-acme is in force (year end)" in told["sentence"]
 
 
 async def test_an_agenda_is_for_a_stretch_ahead_that_is_not_too_long(shared_api: ApiHarness) -> None:

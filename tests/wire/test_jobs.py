@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.defaults import INHERITABLE
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.ids import PrincipalId
@@ -23,7 +24,8 @@ def test_a_job_that_says_nothing_has_the_defaults_of_the_domain() -> None:
     given = jobs.JobIn.model_validate({"name": "x", "type": "other", "schedule": {"kind": "manual"}})
     owner = PrincipalId(uuid4())
     made = definition_from(given, DefinitionContext(datetime(2027, 1, 1, tzinfo=UTC), "UTC", owner))
-    assert made == Definition("x", Spec(Manual(), "other"), owner_id=owner)
+    inherited = dict.fromkeys(INHERITABLE, "installation")
+    assert made == Definition("x", Spec(Manual(), "other"), owner_id=owner, inherited=inherited)
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ def test_loopback_is_open_only_where_nobody_else_can_reach_the_server(
     ("environ", "bridge_policy"),
     [
         ({}, BridgePolicy(EVERYTHING, EVERYTHING)),
-        ({"FOLIOT_HOST": "0.0.0.0"}, BridgePolicy(("jobs-{workspace}",), ())),
-        (OWN, BridgePolicy(("jobs-{workspace}",), ())),
+        ({"FOLIOT_HOST": "0.0.0.0"}, BridgePolicy(("jobs-{workspace}", "jobs:{workspace}"), ())),
+        (OWN, BridgePolicy(("jobs-{workspace}", "jobs:{workspace}"), ())),
         (
             {**OWN, "FOLIOT_BRIDGE_TASKS": "shop.*, mail"},
-            BridgePolicy(("jobs-{workspace}",), ("shop.*", "mail")),
+            BridgePolicy(("jobs-{workspace}", "jobs:{workspace}"), ("shop.*", "mail")),
         ),
         ({"FOLIOT_BRIDGE_QUEUES": "celery", "FOLIOT_BRIDGE_TASKS": "none"}, BridgePolicy(("celery",), ())),
     ],

@@ -38,6 +38,11 @@ async def get(tx: Tx) -> Installation:
     return await tx.fetch_value(Installation, sql.installation.get)
 
 
+async def get_held_reason(tx: Tx) -> str | None:
+    """Return why nothing fires; None while the installation fires."""
+    return await tx.fetch_one_as(str, sql.installation.get_held_reason)
+
+
 async def lock(tx: Tx) -> None:
     await tx.fetch_one(sql.installation.lock)
 

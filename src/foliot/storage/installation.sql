@@ -1,6 +1,10 @@
 -- name: get
 SELECT id, created_at, tzdata_version, held_at, held_reason, missed_choice, canary_key_id, canary FROM installation;
 
+-- name: get_held_reason
+-- For requests of workspaces, which see nothing else of the row.
+SELECT held_reason FROM installation;
+
 -- name: lock
 -- Serialises the steps that happen once in an installation, between nodes that start together.
 SELECT id FROM installation FOR UPDATE;

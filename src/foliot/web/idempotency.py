@@ -122,8 +122,9 @@ async def _rebuilt(
     kind, text = held.thing or ("", "")
     found = read_id(text)
     if found is not None and kind == "job" and _may_be(shape, JobOut):
-        record = await job_search.job(db, Scope(workspace_id), JobId(found))
-        return job_out(record), {"Location": f"/api/v1/jobs/{found}", "ETag": etag(record)}
+        written = await job_search.with_warnings(db, Scope(workspace_id), JobId(found))
+        headers = {"Location": f"/api/v1/jobs/{found}", "ETag": etag(written.job)}
+        return job_out(written.job, written.warnings), headers
     if found is not None and kind == "run" and _may_be(shape, RunOut):
         run = await history.run(db, Scope(workspace_id), RunId(found))
         return run_out(run), {"Location": f"/api/v1/runs/{found}"}

@@ -86,7 +86,7 @@ def _no_tag(part: str, current: int) -> Invalid:
     )
 
 
-def _seen(
+async def _seen(
     request: Request, if_match: IfMatch = None
 ) -> int | None:  # a parameter, so that the description has it
     seen: int | None = getattr(request.state, "seen_revision", None)

@@ -110,6 +110,7 @@ class GuardedRoute(APIRoute):
         handle, guard, has_body = super().get_route_handler(), guard_of(self.dependant), self.body_field
         shape, status = self.response_model, self.status_code or 200
         known = frozenset(_parameters(self.dependant))
+        ids = frozenset(_ids(self.dependant))
         most = getattr(self.endpoint, "largest_body", LARGEST)
 
         async def guarded(request: Request) -> Response:
@@ -117,7 +118,7 @@ class GuardedRoute(APIRoute):
             request.most = most
             if guard is not None:
                 await guard(request)
-            check_parameters(request)
+            check_parameters(request, ids)
             if guard is not None:
                 reject_unknown_parameters(request, known)
             if has_body is not None:
@@ -134,9 +135,12 @@ class GuardedRoute(APIRoute):
         return guarded
 
 
-def check_parameters(request: Request) -> None:
-    """Refuse more parameters than a filter needs, and characters that no name has: PostgreSQL cannot store NUL."""
-    if _CONTROL.search(request.scope["path"]):
+def check_parameters(request: Request, ids: frozenset[str]) -> None:
+    """Refuse more parameters than a filter needs, and characters that no name has: PostgreSQL cannot store NUL.
+
+    Text that is no id is left to its route, which answers as for an unknown id.
+    """
+    if any(_CONTROL.search(text) for name, text in request.path_params.items() if name not in ids):
         raise Refused(404, "There is no such thing here.")
     if request.scope["query_string"].count(b"&") >= MOST_PARAMETERS:
         raise Invalid(
@@ -197,6 +201,15 @@ def _parameters(dependant: Dependant) -> Iterator[str]:
     yield from (each.alias for each in dependant.query_params)
     for each in dependant.dependencies:
         yield from _parameters(each)
+
+
+def _ids(dependant: Dependant) -> Iterator[str]:
+    """Names of the parameters in the path that are parsed as ids before anything looks for them."""
+    for each in dependant.path_params:
+        if each.field_info.json_schema_extra == {"format": "uuid"}:
+            yield each.alias
+    for inner in dependant.dependencies:
+        yield from _ids(inner)
 
 
 def too_large(most: int = LARGEST) -> Refused:

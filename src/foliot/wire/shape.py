@@ -28,6 +28,8 @@ class Shape(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _say_which_was_meant(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if type(data) is cls:  # a part of an answer, built before and frozen
+            return data
         try:
             return handler(data)
         except ValidationError as error:

@@ -164,10 +164,6 @@ async def _register(worker: Worker) -> None:
 
 
 def _refuse_plain_text(place: Connection, *, insecure: bool) -> None:
-    if "://" not in place.url:
-        raise Invalid(
-            f"{place.url} is no whole address.", hint=f"Say how to speak to it, such as https://{place.url}."
-        )
     if place.is_local or insecure or place.url.startswith("https://"):
         return
     raise Invalid(

@@ -21,12 +21,6 @@ from foliot.wire.notifications import (
 )
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
-CHANNEL, RULE, INCIDENT = (
-    "/channels/{channel_id}",
-    "/notification-rules/{rule_id}",
-    "/incidents/{incident_id}",
-)
-
 
 class AsyncChannelWrites(AsyncWrites[Changed, Gone]):
     async def create(self, channel: ChannelIn | Mapping[str, Any]) -> Changed:
@@ -34,20 +28,31 @@ class AsyncChannelWrites(AsyncWrites[Changed, Gone]):
 
     async def replace(self, channel_id: Ref, channel: ChannelIn | Mapping[str, Any]) -> Changed:
         """Replace a channel and start it again, whatever stopped it."""
-        request = ApiRequest("PUT", CHANNEL, {"channel_id": channel_id}, body=channel)
+        request = ApiRequest("PUT", "/channels/{channel_id}", {"channel_id": channel_id}, body=channel)
         return await self._write(self._changed, request)
 
     async def enable(self, channel_id: Ref) -> Changed:
         """Start a channel again, whatever stopped it."""
-        return await self._write(self._changed, post(f"{CHANNEL}/enable", {"channel_id": channel_id}))
+        return await self._write(
+            self._changed, post("/channels/{channel_id}/enable", {"channel_id": channel_id})
+        )
 
     async def disable(self, channel_id: Ref) -> Changed:
         """Send nothing through it until it is enabled."""
-        return await self._write(self._changed, post(f"{CHANNEL}/disable", {"channel_id": channel_id}))
+        return await self._write(
+            self._changed, post("/channels/{channel_id}/disable", {"channel_id": channel_id})
+        )
 
     async def delete(self, channel_id: Ref) -> Gone:
         """Delete a channel. Refused while rules send to it."""
-        return await self._write(self._gone, ApiRequest("DELETE", CHANNEL, {"channel_id": channel_id}))
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/channels/{channel_id}", {"channel_id": channel_id})
+        )
+
+    async def test(self, channel_id: Ref) -> NoticeDeliveryOut:
+        """Send a test message. `client.deliveries.get` tells what the peer answered."""
+        request = post("/channels/{channel_id}/test", {"channel_id": channel_id})
+        return await self._write(reader(NoticeDeliveryOut), request)
 
 
 class AsyncChannelsApi(AsyncChannelWrites[ChannelOut, None]):
@@ -65,11 +70,9 @@ class AsyncChannelsApi(AsyncChannelWrites[ChannelOut, None]):
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, channel_id: Ref) -> ChannelOut:
-        return await self._http.read(ChannelOut, ApiRequest("GET", CHANNEL, {"channel_id": channel_id}))
-
-    async def test(self, channel_id: Ref) -> NoticeDeliveryOut:
-        """Send a test message. `client.deliveries.get` tells what the peer answered."""
-        return await self._http.read(NoticeDeliveryOut, post(f"{CHANNEL}/test", {"channel_id": channel_id}))
+        return await self._http.read(
+            ChannelOut, ApiRequest("GET", "/channels/{channel_id}", {"channel_id": channel_id})
+        )
 
 
 class AsyncNotificationRuleWrites(AsyncWrites[Changed, Gone]):
@@ -77,10 +80,14 @@ class AsyncNotificationRuleWrites(AsyncWrites[Changed, Gone]):
         return await self._write(self._changed, post("/notification-rules", body=rule))
 
     async def replace(self, rule_id: Ref, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
-        return await self._write(self._changed, ApiRequest("PUT", RULE, {"rule_id": rule_id}, body=rule))
+        return await self._write(
+            self._changed, ApiRequest("PUT", "/notification-rules/{rule_id}", {"rule_id": rule_id}, body=rule)
+        )
 
     async def delete(self, rule_id: Ref) -> Gone:
-        return await self._write(self._gone, ApiRequest("DELETE", RULE, {"rule_id": rule_id}))
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/notification-rules/{rule_id}", {"rule_id": rule_id})
+        )
 
 
 class AsyncNotificationRulesApi(AsyncNotificationRuleWrites[NotificationRuleOut, None]):
@@ -101,36 +108,41 @@ class AsyncNotificationRulesApi(AsyncNotificationRuleWrites[NotificationRuleOut,
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, rule_id: Ref) -> NotificationRuleOut:
-        return await self._http.read(NotificationRuleOut, ApiRequest("GET", RULE, {"rule_id": rule_id}))
+        return await self._http.read(
+            NotificationRuleOut, ApiRequest("GET", "/notification-rules/{rule_id}", {"rule_id": rule_id})
+        )
 
 
 class AsyncIncidentWrites(AsyncWrites[Changed, Gone]):
     async def acknowledge(self, incident_id: Ref) -> Changed:
         """Stop its reminders: a person works on it. Its recovery is still sent."""
-        return await self._post("acknowledge", incident_id)
+        request = post("/incidents/{incident_id}/acknowledge", {"incident_id": incident_id})
+        return await self._write(self._changed, request)
 
     async def mute(self, incident_id: Ref) -> Changed:
         """Send nothing more about it, not even its recovery."""
-        return await self._post("mute", incident_id)
+        request = post("/incidents/{incident_id}/mute", {"incident_id": incident_id})
+        return await self._write(self._changed, request)
 
     async def unmute(self, incident_id: Ref) -> Changed:
-        return await self._post("unmute", incident_id)
+        request = post("/incidents/{incident_id}/unmute", {"incident_id": incident_id})
+        return await self._write(self._changed, request)
 
     async def snooze(self, incident_id: Ref, until: datetime) -> Changed:
         """Send nothing about it until then; then remind."""
-        return await self._post("snooze", incident_id, {"until": until})
+        request = post("/incidents/{incident_id}/snooze", {"incident_id": incident_id}, body={"until": until})
+        return await self._write(self._changed, request)
 
     async def close(self, incident_id: Ref) -> Changed:
         """Close it without a success."""
-        return await self._post("close", incident_id)
+        request = post("/incidents/{incident_id}/close", {"incident_id": incident_id})
+        return await self._write(self._changed, request)
 
     async def set_note(self, incident_id: Ref, note: str) -> Changed:
         """Replace its note; an empty one removes it."""
-        request = ApiRequest("PUT", f"{INCIDENT}/note", {"incident_id": incident_id}, body={"note": note})
-        return await self._write(self._changed, request)
-
-    async def _post(self, verb: str, incident_id: Ref, body: Mapping[str, Any] | None = None) -> Changed:
-        request = post(f"{INCIDENT}/{verb}", {"incident_id": incident_id}, body=body)
+        request = ApiRequest(
+            "PUT", "/incidents/{incident_id}/note", {"incident_id": incident_id}, body={"note": note}
+        )
         return await self._write(self._changed, request)
 
 
@@ -156,7 +168,9 @@ class AsyncIncidentsApi(AsyncIncidentWrites[IncidentOut, None]):
         return each_of(lambda cursor: self.list(state=state, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, incident_id: Ref) -> IncidentOut:
-        return await self._http.read(IncidentOut, ApiRequest("GET", INCIDENT, {"incident_id": incident_id}))
+        return await self._http.read(
+            IncidentOut, ApiRequest("GET", "/incidents/{incident_id}", {"incident_id": incident_id})
+        )
 
 
 class AsyncDeliveryWrites(AsyncWrites[Changed, Gone]):

@@ -104,7 +104,7 @@ async def ahead(
             for each in await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
             if each.covers(scope.workspace_id, job_id, spec.tags, spec.queue)
         ]
-        held = await installation.get(tx)
+        held_reason = await installation.get_held_reason(tx)
         ticked_at = await outages.last_tick(tx)
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return UpcomingTimes(found, ())
@@ -115,8 +115,8 @@ async def ahead(
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     times = await evaluate(timetable, lambda: preview(timetable, after, most))
     notes = []
-    if held.held_reason is not None:
-        notes.append(f"Firing is held: {held.held_reason}")
+    if held_reason is not None:
+        notes.append(f"Firing is held: {held_reason}")
     if ticked_at is not None and is_silent(ticked_at, tx.now):
         notes.append(f"No scheduler of Foliot has run since {ticked_at:%Y-%m-%dT%H:%M:%SZ}.")
     return UpcomingTimes(found, times, tuple(covering), tuple(notes))

@@ -82,9 +82,8 @@ class ExplainContext:
 
     async def firing(self, start: datetime, end: datetime | None = None) -> Firing:
         """Load whether the installation fires, and the outages from `start` to `end`."""
-        held = await installation.get(self.tx)
         return Firing(
-            held_reason=held.held_reason,
+            held_reason=await installation.get_held_reason(self.tx),
             ticked_at=await outages.last_tick(self.tx),
             outages=await outages.list_between(self.tx, start, end or start),
             freeze_authors=await explain_queries.list_freeze_authors(

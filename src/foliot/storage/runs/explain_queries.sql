@@ -1,9 +1,11 @@
 -- name: load_job
-SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, jobs.status_by, jobs.paused_until, jobs.revision,
+-- `status_by` is the name of the principal, whose id stands in the job; Foliot's own changes have a name there.
+SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, COALESCE(principals.name, jobs.status_by) AS status_by, jobs.paused_until, jobs.revision,
        jobs.schedule_rev, jobs.created_at, jobs.updated_at, timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, timers.next_at, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
   LEFT JOIN runs AS live ON live.id = timers.live_run_id
+  LEFT JOIN principals ON principals.id::text = jobs.status_by
  WHERE jobs.id = %(job_id)s;
 
 -- name: job_exists
@@ -21,7 +23,10 @@ SELECT {columns}
  ORDER BY start_at;
 
 -- name: list_freeze_authors
-SELECT id, created_by FROM freezes WHERE workspace_id = %(workspace_id)s AND (end_at IS NULL OR end_at > %(since)s);
+SELECT freezes.id, COALESCE(principals.name, freezes.created_by)
+  FROM freezes
+  LEFT JOIN principals ON principals.id::text = freezes.created_by
+ WHERE freezes.workspace_id = %(workspace_id)s AND (freezes.end_at IS NULL OR freezes.end_at > %(since)s);
 
 -- name: find_blocking
 -- The newest run before this record that was not a skip. Relies on runs_newest_of_a_job.

@@ -27,7 +27,7 @@ from foliot.wire.shape import Page
 routes = api_router("calendars")
 
 
-def _calendar_id(calendar_id: PathId) -> CalendarId:
+async def _calendar_id(calendar_id: PathId) -> CalendarId:
     return CalendarId(id_of("calendar", calendar_id))
 
 

@@ -25,7 +25,7 @@ from foliot.wire.shape import Page
 routes = api_router("channels")
 
 
-def _channel_id(channel_id: PathId) -> ChannelId:
+async def _channel_id(channel_id: PathId) -> ChannelId:
     return ChannelId(id_of("channel", channel_id))
 
 

@@ -23,7 +23,7 @@ from foliot.wire.shape import Page
 routes = api_router("freezes")
 
 
-def _freeze_id(freeze_id: PathId) -> FreezeId:
+async def _freeze_id(freeze_id: PathId) -> FreezeId:
     return FreezeId(id_of("freeze", freeze_id))
 
 

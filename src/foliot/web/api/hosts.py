@@ -23,11 +23,11 @@ from foliot.wire.shape import Page
 routes = api_router("hosts")
 
 
-def _host_id(host_id: PathId) -> HostId:
+async def _host_id(host_id: PathId) -> HostId:
     return HostId(id_of("host", host_id))
 
 
-def _instance_id(instance_id: PathId) -> InstanceId:
+async def _instance_id(instance_id: PathId) -> InstanceId:
     return InstanceId(id_of("server instance", instance_id))
 
 

@@ -27,11 +27,11 @@ routes = api_router("incidents")
 CHANGES = {**NOT_FOUND, **CONFLICT}
 
 
-def _incident_id(incident_id: PathId) -> IncidentId:
+async def _incident_id(incident_id: PathId) -> IncidentId:
     return IncidentId(id_of("incident", incident_id))
 
 
-def _delivery_id(delivery_id: PathId) -> DeliveryId:
+async def _delivery_id(delivery_id: PathId) -> DeliveryId:
     return DeliveryId(id_of("delivery", delivery_id))
 
 

@@ -23,7 +23,7 @@ from foliot.wire.shape import Page
 routes = api_router("notification-rules")
 
 
-def _rule_id(rule_id: PathId) -> RuleId:
+async def _rule_id(rule_id: PathId) -> RuleId:
     return RuleId(id_of("notification rule", rule_id))
 
 

@@ -36,25 +36,25 @@ def id_of(kind: str, text: str) -> UUID:
     return found
 
 
-def _job_id(job_id: PathId) -> JobId:
+async def _job_id(job_id: PathId) -> JobId:
     return JobId(id_of("job", job_id))
 
 
-def _run_id(run_id: PathId) -> RunId:
+async def _run_id(run_id: PathId) -> RunId:
     return RunId(id_of("run", run_id))
 
 
-def _database(request: Request) -> Database:
+async def _database(request: Request) -> Database:
     database: Database = request.app.state.database
     return database
 
 
-def _reach(request: Request) -> EgressPolicy:
+async def _reach(request: Request) -> EgressPolicy:
     reach: EgressPolicy = request.app.state.reach
     return reach
 
 
-def _announce(request: Request) -> Announce:
+async def _announce(request: Request) -> Announce:
     announce: Announce = request.app.state.announce
     return announce
 

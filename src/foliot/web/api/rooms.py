@@ -51,7 +51,7 @@ MOST = 2**63 - 1
 PLACE = r"^[0-9]{1,19}$"
 
 
-def _room_id(room_id: PathId) -> RoomId:
+async def _room_id(room_id: PathId) -> RoomId:
     return RoomId(id_of("room", room_id))
 
 

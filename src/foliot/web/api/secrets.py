@@ -35,11 +35,11 @@ from foliot.wire.shape import Page
 routes = api_router("secrets")
 
 
-def _secret_id(secret_id: PathId) -> SecretId:
+async def _secret_id(secret_id: PathId) -> SecretId:
     return SecretId(id_of("secret", secret_id))
 
 
-def _vault(request: Request) -> Vault:
+async def _vault(request: Request) -> Vault:
     vault: Vault = request.app.state.vault
     return vault
 

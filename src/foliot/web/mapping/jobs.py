@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, assert_never
 from zlib import crc32
 
@@ -13,7 +14,7 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.policy import Retention, Retry
+from foliot.domain.policy import Breaker, Retention, Retry
 from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
@@ -41,6 +42,7 @@ from foliot.wire.runs import ArtifactOut, AttemptOut, NextAttemptOut, ProgressOu
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut, TimesOut
 
 SHOWN_SKIPS = 100
+SHARED = 4_096  # parts of answers that many jobs have alike; they are frozen
 
 
 def definition_out(definition: Definition) -> wire.JobDefinition:
@@ -104,6 +106,7 @@ def etag(record: StoredJob) -> str:
     return f'"{record.revision}-{crc32(repr(rest).encode()):08x}"'
 
 
+@lru_cache(SHARED)
 def schedule_out(schedule: Schedule) -> ScheduleOut:
     zone, words = schedule.timezone, say(schedule, load_zone(schedule.timezone))
     match schedule:
@@ -306,6 +309,7 @@ def _window(window: Window | None) -> wire.Window | None:
     return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)
 
 
+@lru_cache(SHARED)
 def retry_out(retry: Retry) -> wire.Retry:
     return wire.Retry(
         max=retry.max,
@@ -318,8 +322,14 @@ def retry_out(retry: Retry) -> wire.Retry:
     )
 
 
+@lru_cache(SHARED)
 def retention_out(retention: Retention) -> wire.Retention:
     return wire.Retention(keep=retention.keep, keep_last=retention.keep_last, mode=retention.mode.value)
+
+
+@lru_cache(SHARED)
+def _breaker(breaker: Breaker) -> wire.Breaker:
+    return wire.Breaker(after=breaker.after, action=breaker.action.value)
 
 
 def _fields(definition: Definition) -> dict[str, Any]:
@@ -342,7 +352,7 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "misfire": spec.misfire.rule.value,
         "grace": spec.misfire.grace,
         "max_catch_up": spec.misfire.max_catch_up,
-        "breaker": wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
+        "breaker": _breaker(spec.breaker),
         "timeout": spec.limits.timeout,
         "start_deadline": spec.limits.start_deadline,
         "on_lost": spec.limits.on_lost.value,
