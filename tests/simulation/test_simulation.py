@@ -11,7 +11,7 @@ from tools.simulation.run import Run, simulate
 from tools.simulation.slices import Progress, simulate_in_slices
 from tools.simulation.world import Size
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.requirement("S1-SC-002")
