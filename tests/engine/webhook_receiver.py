@@ -129,7 +129,9 @@ async def work(courier: Courier) -> None:
         nap = await courier.step()
         if courier.is_sending:
             await asyncio.wait_for(woken.wait(), 30)
-        elif nap > AT_ONCE:
+        elif (
+            nap > AT_ONCE and not woken.is_set()
+        ):  # a delivery that ended during the step may let the next one go
             return
 
 

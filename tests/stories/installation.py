@@ -70,7 +70,11 @@ class Installation(ExecutionLog):
         return Counter(row[0] for row in self.rows("SELECT status FROM foliot.runs"))
 
     def wait_for_successes(self, count: int) -> None:
-        wait_until(lambda: self.statuses()["succeeded"] >= count, f"{count} successes")
+        try:
+            wait_until(lambda: self.statuses()["succeeded"] >= count, f"{count} successes")
+        except AssertionError as error:
+            ended = self.rows("SELECT status, error, count(*) FROM foliot.attempts GROUP BY 1, 2")
+            raise AssertionError(f"{error}; runs: {self.statuses()}; attempts: {ended}") from None
 
     def check_every_second_has_its_record(self) -> None:
         """Check that each planned time of each job has exactly one record, skipped times included."""
