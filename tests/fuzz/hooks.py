@@ -30,6 +30,7 @@ BEYOND_SCHEMA = (
     r"Which tags\?|There is no server",  # for some actions alone; names are data
     r"must look like .*\\S",  # what is a blank differs between Python and the language of JSON schemas
     r"An agent is at most an editor",  # a rule between two fields
+    r"not a write that a batch takes",  # its paths are text
 )
 # What a config holds is for the handler to say, and handlers are plugged in; words, cron and filters are languages.
 BEYOND_IN = re.compile(r"^/config|/(words|expr|q)$")

@@ -34,6 +34,7 @@ from foliot.wire.batch import BatchIn, BatchOut, BatchResult, BatchWrite
 from foliot.wire.instants import read_id
 
 routes = api_router("batch")
+NO_ROUTE = (404, 405)
 PREFIX = "/api/v1"
 LARGEST_BATCH = 16 << 20  # bytes
 
@@ -161,6 +162,10 @@ def _placed(error: FoliotError | RequestValidationError | HTTPException, number:
         )
         return Invalid(parts[0].message, parts=parts)
     if isinstance(error, HTTPException):
+        if error.status_code in NO_ROUTE:
+            return Invalid(
+                "This is not a write that a batch takes.", pointer=where, hint="See method and path."
+            )
         return Invalid(str(error.detail), pointer=where)
     several = error.parts or (error,)
     error.parts = tuple(_moved(each, where) for each in several)
