@@ -231,3 +231,7 @@ async def fails_deep_soon() -> None:
 
 def tells_all(ctx: Context) -> list[Any]:
     return [ctx.workspace, ctx.triggered_by, ctx.deadline and ctx.deadline.isoformat()]
+
+
+def out_of_memory() -> None:
+    raise MemoryError

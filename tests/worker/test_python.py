@@ -60,6 +60,12 @@ async def test_a_process_is_used_again(python: PythonHandler) -> None:
     assert len(pids) == 1
 
 
+async def test_a_process_that_ran_out_of_memory_is_not_used_again(python: PythonHandler) -> None:
+    before = (await call(python, "told")).output[4]
+    assert error(await call(python, "out_of_memory"))[0] == "MemoryError"
+    assert (await call(python, "told")).output[4] != before
+
+
 async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
     assert await call(python, "soon", a=1) == HandlerResult(Succeeded(), {"a": 1})
     assert python._functions["functions:soon"] is not None

@@ -31,6 +31,7 @@ from foliot.sdk.context import Context
 OUTPUT_WITHIN = 1.0  # seconds for the last printed output, once the answer has come
 MOST_IDLE = 100  # children, of all workspaces together
 IDLE_FOR = 60.0  # seconds after which an idle child is stopped, when another call ends
+DIED = "process_died"
 
 
 class PythonChildDied(Exception):
@@ -56,7 +57,12 @@ class PythonPool:
 
     async def find(self, call: str, ctx: Context) -> dict[str, Any]:
         """Import the function in a child process, without calling it. The output tells whether it is async."""
-        return await self._ask({"call": call, "only_find": True}, ctx)
+        answer = await self._ask({"call": call, "only_find": True}, ctx)
+        if (
+            answer.get("error") == DIED
+        ):  # perhaps by what an earlier run left behind; nothing was called, so it may be repeated
+            answer = await self._ask({"call": call, "only_find": True}, ctx)
+        return answer
 
     async def close(self) -> None:
         while self._idle:
@@ -69,11 +75,11 @@ class PythonPool:
         try:
             answer = await child.call(request, ctx)
         except PythonChildDied as error:
-            return {"error": "process_died", "message": str(error)}
+            return {"error": DIED, "message": str(error)}
         except BaseException:
             await child.stop(at_once=True)
             raise
-        if child.is_spent:
+        if child.is_spent or answer.get("error") == MemoryError.__name__:  # the next run needs memory, too
             await child.stop(at_once=True)
         else:
             self._idle[child] = monotonic()
