@@ -1,4 +1,6 @@
-"""Phrases as people write them, with their meaning worked out by hand: cron fields, seconds of an interval, one instant, or refused.
+"""Phrases as people write them, with their meaning: cron fields, seconds of an interval, one instant, or refused.
+
+A person read the meaning of each line beside its phrase; it was not worked out without the parser.
 
 It is Wednesday 3 June 2026, noon in Paris. At least five of six are understood, and none is misread.
 """

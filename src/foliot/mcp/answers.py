@@ -249,7 +249,3 @@ def joined(names: Iterable[str], most: int = 5) -> str:
     found = list(names)
     listed = ", ".join(found[:most])
     return f"{listed} and {len(found) - most} more" if len(found) > most else listed
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -12,7 +12,9 @@ from mcp_types import ToolAnnotations
 
 from foliot import __version__
 from foliot.mcp.documentation import pages, title_of
-from foliot.mcp.tools import Connect, Tools
+from foliot.mcp.read_tools import ReadTools
+from foliot.mcp.tool import Connect
+from foliot.mcp.write_tools import WriteTools
 from foliot.sdk import AsyncClient
 
 INSTRUCTIONS = (
@@ -44,12 +46,12 @@ WRITE = {
 def build_server(connect: Connect, *, read_only: bool = False) -> MCPServer:
     """Annotations are hints for clients; what a caller may do is decided by the API for each call."""
     server: MCPServer = MCPServer("foliot", title="Foliot", instructions=INSTRUCTIONS, version=__version__)
-    tools = Tools(connect)
+    reading, writing = ReadTools(connect), WriteTools(connect)
     for name in READ:
-        server.add_tool(getattr(tools, name), name=name, annotations=_annotations(name, read_only=True))
+        server.add_tool(getattr(reading, name), name=name, annotations=_annotations(name, read_only=True))
     for name, (destroys, repeats) in {} if read_only else WRITE.items():
         hints = _annotations(name, read_only=False, destructive=destroys, idempotent=repeats)
-        server.add_tool(getattr(tools, name), name=name, annotations=hints)
+        server.add_tool(getattr(writing, name), name=name, annotations=hints)
     _add_documentation(server)
     return server
 

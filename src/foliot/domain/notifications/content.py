@@ -17,6 +17,7 @@ from foliot.domain.notifications.incidents import Incident
 from foliot.domain.notifications.notice import JobNames, Notice, NoticeEvent, RunNames
 from foliot.domain.run import RunError
 from foliot.domain.schedule import load_zone
+from foliot.domain.schedule.describe.english import pluralize
 
 LONGEST_TITLE = 70
 LONGEST_ERROR = 1_000
@@ -181,7 +182,7 @@ def recovered(on: Occasion) -> NoticeContent:
     lines = [f"{verb} {local_time(at, on.zone)}{after}"]
     if incident.missed:
         lines.append(
-            f"{plural(incident.missed, 'planned time')} did not run in between; a backfill can run them."
+            f"{pluralize(incident.missed, 'planned time')} did not run in between; a backfill can run them."
         )
     return _content(
         on, NoticeEvent.RECOVERED, NoticeKind.RECOVERED, Severity.GOOD, f"{on.name} recovered", lines
@@ -224,11 +225,11 @@ def several(first: Occasion, others: Sequence[Occasion], kind: NoticeKind) -> No
     error = incidents[0].error if incidents else None
     shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
     if kind is NoticeKind.RECOVERED:
-        title, severity = f"{plural(len(names), 'job')} recovered", Severity.GOOD
+        title, severity = f"{pluralize(len(names), 'job')} recovered", Severity.GOOD
         lines = [f"{shown} succeeded again."]
     else:
-        title, severity = f"{plural(len(names), 'job')} failed: {_short(error)}", Severity.BAD
-        lines = [f"Same error: {plural(runs, 'run')}, {plural(len(names), 'job')}.", shown]
+        title, severity = f"{pluralize(len(names), 'job')} failed: {_short(error)}", Severity.BAD
+        lines = [f"Same error: {pluralize(runs, 'run')}, {pluralize(len(names), 'job')}.", shown]
     event = NoticeEvent.RECOVERED if kind is NoticeKind.RECOVERED else incidents[0].event
     content = _content(first, event, kind, severity, title, lines)
     return _without_job(content, first.site)
@@ -250,7 +251,7 @@ def digest(site: Site, entries: Sequence[DigestEntry], now: datetime) -> NoticeC
     for each in entries:
         groups.setdefault((each.kind, each.fingerprint), []).append(each)
     lines = [
-        f"{plural(len(entries), 'further message')} since {local_time(min(e.at for e in entries), 'UTC')}, in one:"
+        f"{pluralize(len(entries), 'further message')} since {local_time(min(e.at for e in entries), 'UTC')}, in one:"
     ]
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     for (kind, _), found in ordered[:SHOWN]:
@@ -263,12 +264,12 @@ def digest(site: Site, entries: Sequence[DigestEntry], now: datetime) -> NoticeC
             NoticeKind.REMINDER: "still failing",
         }.get(kind, "changed")
         why = f": {inert(found[0].error, 120)}" if found[0].error else ""
-        counted = f", {plural(runs, 'run')}" if runs else ""
-        lines.append(f"- {plural(len(names), 'job')}{counted} {what}{why} ({shown})")
+        counted = f", {pluralize(runs, 'run')}" if runs else ""
+        lines.append(f"- {pluralize(len(names), 'job')}{counted} {what}{why} ({shown})")
     if len(ordered) > SHOWN:
         lines.append(f"- and {len(ordered) - SHOWN:,} further kinds of errors")
     failed = sum(1 for each in entries if each.kind is NoticeKind.OPENED)
-    title = f"{failed:,} further jobs failed" if failed else f"{plural(len(entries), 'further message')}"
+    title = f"{failed:,} further jobs failed" if failed else f"{pluralize(len(entries), 'further message')}"
     return NoticeContent(
         NoticeEvent.RUN_FAILED if failed else NoticeEvent.RECOVERED,
         NoticeKind.DIGEST,
@@ -304,12 +305,8 @@ def span(length: timedelta) -> str:
     seconds = max(0, int(length.total_seconds()))
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:
-            return plural(seconds // size, unit)
-    return plural(seconds, "second")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+            return pluralize(seconds // size, unit)
+    return pluralize(seconds, "second")
 
 
 def _content(
@@ -371,7 +368,7 @@ def _failed_lines(on: Occasion) -> list[str]:
     lines = []
     if run is not None and run.attempt_count > 1:
         took = f" ({span(run.finished_at - run.started_at)})" if run.started_at and run.finished_at else ""
-        lines.append(f"Failed after {plural(run.attempt_count, 'attempt')}{took}.")
+        lines.append(f"Failed after {pluralize(run.attempt_count, 'attempt')}{took}.")
     else:
         lines.append("Failed, with no retry left.")
     if job is not None and job.last_success_at is not None:
@@ -412,7 +409,7 @@ def _person(by: str) -> str:
 
 
 def _counted(incident: Incident) -> str:
-    return plural(incident.failures, "failure") if incident.failures else ""
+    return pluralize(incident.failures, "failure") if incident.failures else ""
 
 
 def _reason(on: Occasion) -> str:

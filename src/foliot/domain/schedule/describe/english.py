@@ -21,6 +21,11 @@ def ordinal(number: int) -> str:
     return f"{number}{tail}"
 
 
+def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
+    """1 run, 43,200 runs."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
