@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,8 +18,10 @@ from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from foliot.sdk import Client
+    from foliot.sdk.synchronous.notifications import ChannelWrites
     from foliot.wire.notifications import ChannelOut, NoticeDeliveryOut, NotificationRuleOut
 
 WAIT = 25.0  # seconds for the answer of a peer to a test message
@@ -66,30 +68,22 @@ def create(session: Session, file: File, dry_run: DryRun = False) -> None:
 @api_command
 def replace(session: Session, channel: ChannelRef, file: File, dry_run: DryRun = False) -> None:
     """Replace a channel and start it again, whatever stopped it."""
-    found = find_channel(session.client, channel)
-    verbs = session.client.channels.dry_run if dry_run else session.client.channels
-    changed = verbs.replace(found.id, _read_object(file, "a channel with name and config"))
-    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
+    wanted = _read_object(file, "a channel with name and config")
+    _change(session, channel, lambda verbs, found: verbs.replace(found, wanted), dry_run=dry_run)
 
 
 @app.command()
 @api_command
 def enable(session: Session, channel: ChannelRef, dry_run: DryRun = False) -> None:
     """Start a channel again, whatever stopped it."""
-    found = find_channel(session.client, channel)
-    verbs = session.client.channels.dry_run if dry_run else session.client.channels
-    changed = verbs.enable(found.id)
-    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
+    _change(session, channel, lambda verbs, found: verbs.enable(found), dry_run=dry_run)
 
 
 @app.command()
 @api_command
 def disable(session: Session, channel: ChannelRef, dry_run: DryRun = False) -> None:
     """Send nothing through a channel until it is enabled."""
-    found = find_channel(session.client, channel)
-    verbs = session.client.channels.dry_run if dry_run else session.client.channels
-    changed = verbs.disable(found.id)
-    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
+    _change(session, channel, lambda verbs, found: verbs.disable(found), dry_run=dry_run)
 
 
 @app.command()
@@ -203,6 +197,18 @@ def delete_rule(session: Session, rule: RuleRef, yes: Yes = False, dry_run: DryR
     confirm(f'Delete the rule "{found.name}"?', yes=yes)
     session.client.notification_rules.delete(found.id)
     session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+
+
+def _change(
+    session: Session,
+    channel: str,
+    change: Callable[[ChannelWrites[ChannelOut, Any], UUID], ChannelOut],
+    *,
+    dry_run: bool,
+) -> None:
+    found = find_channel(session.client, channel)
+    changed = change(session.client.channels.dry_run if dry_run else session.client.channels, found.id)
+    session.show(changed, lambda: channel_page(changed, session.now, is_tried=dry_run))
 
 
 def channel_table(channels: Sequence[ChannelOut], now: datetime) -> Table[ChannelOut]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +14,10 @@ from foliot.cli.times import local_zone, parse_time, relative
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from foliot.sdk import Client
+    from foliot.sdk.synchronous.notifications import IncidentWrites
     from foliot.wire.notifications import IncidentOut
 
 app = typer.Typer(help="Incidents: jobs in trouble, and who looks after them.", no_args_is_help=True)
@@ -55,30 +57,21 @@ def show(session: Session, incident: IncidentRef) -> None:
 @api_command
 def ack(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
     """Acknowledge an incident: its reminders stop, its recovery is still sent."""
-    found = find_incident(session.client, incident)
-    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
-    changed = verbs.acknowledge(found.id)
-    session.show(changed, lambda: incident_page(changed, session.now))
+    _change(session, incident, lambda verbs, found: verbs.acknowledge(found), dry_run=dry_run)
 
 
 @app.command()
 @api_command
 def mute(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
     """Send nothing more about an incident, not even its recovery."""
-    found = find_incident(session.client, incident)
-    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
-    changed = verbs.mute(found.id)
-    session.show(changed, lambda: incident_page(changed, session.now))
+    _change(session, incident, lambda verbs, found: verbs.mute(found), dry_run=dry_run)
 
 
 @app.command()
 @api_command
 def unmute(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
     """Send messages about an incident again."""
-    found = find_incident(session.client, incident)
-    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
-    changed = verbs.unmute(found.id)
-    session.show(changed, lambda: incident_page(changed, session.now))
+    _change(session, incident, lambda verbs, found: verbs.unmute(found), dry_run=dry_run)
 
 
 @app.command()
@@ -90,10 +83,8 @@ def snooze(
     dry_run: DryRun = False,
 ) -> None:
     """Send nothing about an incident until a time."""
-    found = find_incident(session.client, incident)
-    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
-    changed = verbs.snooze(found.id, parse_time(until, session.now, local_zone(), flag="--until"))
-    session.show(changed, lambda: incident_page(changed, session.now))
+    at = parse_time(until, session.now, local_zone(), flag="--until")
+    _change(session, incident, lambda verbs, found: verbs.snooze(found, at), dry_run=dry_run)
 
 
 @app.command()
@@ -105,20 +96,26 @@ def note(
     dry_run: DryRun = False,
 ) -> None:
     """Write a note, which later messages show."""
-    found = find_incident(session.client, incident)
-    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
-    changed = verbs.set_note(found.id, text)
-    session.show(changed, lambda: incident_page(changed, session.now))
+    _change(session, incident, lambda verbs, found: verbs.set_note(found, text), dry_run=dry_run)
 
 
 @app.command()
 @api_command
 def close(session: Session, incident: IncidentRef, dry_run: DryRun = False) -> None:
     """Close an incident without a success. The next failure opens another."""
+    _change(session, incident, lambda verbs, found: verbs.close(found), dry_run=dry_run)
+
+
+def _change(
+    session: Session,
+    incident: str,
+    change: Callable[[IncidentWrites[IncidentOut, Any], UUID], IncidentOut],
+    *,
+    dry_run: bool,
+) -> None:
     found = find_incident(session.client, incident)
-    verbs = session.client.incidents.dry_run if dry_run else session.client.incidents
-    changed = verbs.close(found.id)
-    session.show(changed, lambda: incident_page(changed, session.now))
+    changed = change(session.client.incidents.dry_run if dry_run else session.client.incidents, found.id)
+    session.show(changed, lambda: incident_page(changed, session.now, is_tried=dry_run))
 
 
 def incident_table(found: Sequence[IncidentOut], now: datetime) -> Table[IncidentOut]:
@@ -133,7 +130,7 @@ def incident_table(found: Sequence[IncidentOut], now: datetime) -> Table[Inciden
     return Table(columns, found, empty="No incidents: no job is in trouble.")
 
 
-def incident_page(incident: IncidentOut, now: datetime) -> Block:
+def incident_page(incident: IncidentOut, now: datetime, *, is_tried: bool = False) -> Block:
     error = incident.error
     return stack(
         styled(f"{incident.job_name or incident.subject}: {incident.event.replace('_', ' ')}", BOLD),
@@ -150,6 +147,7 @@ def incident_page(incident: IncidentOut, now: datetime) -> Block:
                 *((("note", incident.note),) if incident.note else ()),
             )
         ),
+        styled("Nothing was done.") if is_tried else None,
     )
 
 
