@@ -48,7 +48,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icons.svg": "image/svg+xml"}
+MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MOST_FORM_BYTES = 600_000
 NAVIGATION = (
     ("/console/", "Today", "today", "viewer"),
@@ -232,13 +232,18 @@ def environment() -> Environment:
     return made
 
 
+@cache
+def static_files() -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (files("foliot.web.console") / "static").iterdir()}
+
+
 async def static_file(request: Request) -> Response:
     name = request.path_params["name"]
-    if name not in STATIC:
+    body = static_files().get(name)
+    if body is None:
         return Response(status_code=404)
-    body = (files("foliot.web.console") / "static" / name).read_bytes()
     headers = {"Cache-Control": "max-age=300", "X-Content-Type-Options": "nosniff"}
-    return Response(body, media_type=STATIC[name], headers=headers)
+    return Response(body, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
 async def on_not_signed_in(request: Request, error: Exception) -> Response:

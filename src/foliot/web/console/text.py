@@ -27,11 +27,11 @@ Translate = Callable[..., str]
 
 @cache
 def catalogue(language: str) -> dict[str, str]:
-    """English is the text in the templates; every other language is one JSON file, English to translation."""
-    if language == "en":
-        return {}
-    text = (files("foliot.web.console") / "messages" / f"{language}.json").read_text("utf-8")
-    messages: dict[str, str] = json.loads(text)
+    """English is the text in the templates. Every other language is a folder of JSON files by subject, English to translation."""
+    messages: dict[str, str] = {}
+    if language != "en":
+        for file in (files("foliot.web.console") / "messages" / language).iterdir():
+            messages |= json.loads(file.read_text("utf-8"))
     return messages
 
 
