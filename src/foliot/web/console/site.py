@@ -56,7 +56,10 @@ NAVIGATION = (
     ("/console/runs", "Runs", "runs", "viewer"),
     ("/console/agenda", "Agenda", "agenda", "viewer"),
     ("/console/capacity", "Capacity", "capacity", "viewer"),
+    ("/console/incidents", "Incidents", "incidents", "viewer"),
+    ("/console/rooms", "Rooms", "rooms", "viewer"),
     ("/console/freezes", "Freezes", "freezes", "viewer"),
+    ("/console/calendars", "Calendars", "calendars", "viewer"),
     ("/console/audit", "Audit", "audit", "admin"),
     ("/console/settings", "Settings", "settings", "viewer"),
 )  # address, label, icon, least role
@@ -75,6 +78,17 @@ NOTICES = {
     "freeze-created": "The freeze is in force.",
     "freeze-lifted": "The freeze was lifted.",
     "key-revoked": "The key was revoked.",
+    "incident-acknowledged": "The incident is acknowledged. Its reminders stop.",
+    "incident-snoozed": "The incident is snoozed.",
+    "incident-muted": "Nothing more is sent about this incident.",
+    "incident-unmuted": "Messages about this incident are sent again.",
+    "incident-closed": "The incident is closed.",
+    "incident-noted": "The note was saved.",
+    "room-created": "The room was created.",
+    "room-saved": "The room was saved.",
+    "room-deleted": "The room was deleted.",
+    "message-sent": "The message was sent.",
+    "delivery-replayed": "It is sent again.",
 }  # shown once after a form, by the name in the cookie
 RANKS = {"viewer": 0, "operator": 1, "editor": 2, "admin": 3}
 Context = dict[str, Any]

@@ -21,6 +21,9 @@ STATUS_SHAPES = {
     "skipped": "skip", "expired": "skip", "archived": "skip",
     "cancelled": "stop", "disabled": "stop", "lost": "fail",
     "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
+    "open": "fail", "acknowledged": "run", "snoozed": "pause", "muted": "stop", "closed": "ok",
+    "delivered": "ok", "sending": "run", "dead": "fail", "failing": "fail", "stopped": "stop",
+    "in_force": "pause", "planned": "wait", "over": "skip",
 }  # fmt: skip
 Translate = Callable[..., str]
 
