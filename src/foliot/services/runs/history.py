@@ -17,7 +17,7 @@ from foliot.services.jobs.visibility_steps import check_job_visible, require_vis
 from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
 from foliot.storage.runs import run_history, run_search
-from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RunRecord
+from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RecentRun, RunRecord
 from foliot.storage.runs.run_search import RunCursor, RunFilter, RunPage
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
@@ -31,11 +31,13 @@ EVERYTHING = RunFilter()
 __all__ = [
     "AttemptRecord",
     "NextAttempt",
+    "RecentRun",
     "RunFilter",
     "RunRecord",
     "attempts_of",
     "of_job",
     "of_workspace",
+    "recent",
     "run",
 ]
 
@@ -98,6 +100,18 @@ async def of_workspace(
                 tx, await run_search.find_of_job(tx, job_id, wanted, after, _fitting(limit))
             )
         return await _history(tx, await run_search.find_of_workspace(tx, wanted, after, _fitting(limit)))
+
+
+async def recent(
+    database: Database, scope: Scope, job_ids: Sequence[JobId], limit: int
+) -> dict[JobId, list[RecentRun]]:
+    """Return the newest records of each job that the caller sees; jobs without records are left out."""
+    found: dict[JobId, list[RecentRun]] = {}
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = list(dict.fromkeys(job_ids))
+        for each in await run_history.list_recent(tx, wanted, limit, scope.visible_owner):
+            found.setdefault(each.job_id, []).append(each)
+    return found
 
 
 async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
