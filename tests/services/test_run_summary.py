@@ -27,7 +27,7 @@ MESSAGES = (
     "Could not connect to 10.0.0.7 after 3 tries",
     "order 0192f0c1-2b3a-7c4d-8e5f-60718293a4b5 not found at 0xDEADbeef",
     "  commit abcdef0123456789 of ABCDEF0123456789ab_x failed\t",
-    "ÄRGER mit Ümläut №５ und ١٢٣ 🙂",
+    "ÄRGER mit Ümläut №\uff15 und \u0661\u0662 \u2003",
     "x" * 600 + "7",
     "",
 )

@@ -145,6 +145,24 @@ class RunOut(Shape):
     )
 
 
+class RecentRunOut(Shape):
+    id: Id
+    number: int
+    status: RunStatus
+    skip_reason: str | None
+    planned_for: Instant
+    count: int | None = Field(description="How many planned times a gap record stands for.")
+
+
+class RecentRunsOut(Shape):
+    job_id: Id
+    runs: list[RecentRunOut] = Field(description="Newest first.")
+
+
+class RecentOut(Shape):
+    items: list[RecentRunsOut] = Field(description="One for each job that has records.")
+
+
 class CancelIn(Shape):
     reason: str | None = Field(default=None, min_length=1, max_length=1_000, examples=["wrong month"])
     force: bool = Field(

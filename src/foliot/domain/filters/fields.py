@@ -88,6 +88,7 @@ JOBS = FilterFields(
         FilterField("name", FieldKind.NAME, "Something in its name."),
         FilterField("owner", FieldKind.PERSON, "Whose it is: a name, an id, or me."),
         FilterField("schedule", FieldKind.WORD, "The kind of its schedule.", SCHEDULE_KINDS),
+        FilterField("upstream", FieldKind.ID, "A job that it depends on."),
         FilterField("id", FieldKind.ID, "Its id."),
         *times_of("created", "created"),
         FilterField("updated", FieldKind.INSTANT, "When it was edited last."),

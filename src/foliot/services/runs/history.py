@@ -19,7 +19,7 @@ from foliot.services.jobs.visibility_steps import check_job_visible, require_vis
 from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
 from foliot.storage.runs import run_history, run_search
-from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RunRecord
+from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RecentRun, RunRecord
 from foliot.storage.runs.run_search import ErrorSample, RunCursor, RunFilter, RunPage
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
@@ -36,6 +36,7 @@ __all__ = [
     "AttemptRecord",
     "ErrorGroup",
     "NextAttempt",
+    "RecentRun",
     "RunBucket",
     "RunFilter",
     "RunRecord",
@@ -43,6 +44,7 @@ __all__ = [
     "attempts_of",
     "of_job",
     "of_workspace",
+    "recent",
     "run",
     "summarize",
 ]
@@ -175,6 +177,18 @@ async def summarize(
         ),
         counted_since=whole.reached if is_cut else None,
     )
+
+
+async def recent(
+    database: Database, scope: Scope, job_ids: Sequence[JobId], limit: int
+) -> dict[JobId, list[RecentRun]]:
+    """Return the newest records of each job that the caller sees; jobs without records are left out."""
+    found: dict[JobId, list[RecentRun]] = {}
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = list(dict.fromkeys(job_ids))
+        for each in await run_history.list_recent(tx, wanted, limit, scope.visible_owner):
+            found.setdefault(each.job_id, []).append(each)
+    return found
 
 
 async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
