@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 from typing import Any
 
@@ -38,7 +37,7 @@ async def freeze_list(visit: Visit) -> Context:
 
 
 async def _preview(visit: Visit, wanted: dict[str, str]) -> Context:
-    none: Context = {"preview": None, "body": "", "command": "", "problems": []}
+    none: Context = {"preview": None, "body": None, "body_text": "", "command": "", "problems": []}
     if not wanted["reason"]:
         return none
     try:
@@ -46,7 +45,7 @@ async def _preview(visit: Visit, wanted: dict[str, str]) -> Context:
         preview = await visit.api.call("POST", "/freezes/preview", body)
     except ApiRefusal as refusal:
         return {**none, "problems": refusal.sentences}
-    return {**none, "preview": preview, "body": json.dumps(body), "command": command_of(body)}
+    return {**none, "preview": preview, "body": body, "body_text": repr(body), "command": command_of(body)}
 
 
 def body_of(visit: Visit, wanted: dict[str, str]) -> dict[str, Any]:
@@ -79,8 +78,10 @@ def command_of(body: dict[str, Any]) -> str:
 
 
 async def create(visit: Visit) -> Response:
-    await visit.api.call("POST", "/freezes", body_of(visit, {name: visit.field(name) for name in FIELDS}))
-    return done("/console/freezes", "freeze-created")
+    made = await visit.api.call(
+        "POST", "/freezes", body_of(visit, {name: visit.field(name) for name in FIELDS})
+    )
+    return done("/console/freezes", "freeze-created", made["id"])
 
 
 ROUTES = [
