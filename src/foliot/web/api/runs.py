@@ -37,7 +37,7 @@ async def list_runs(
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-@routes.get("/jobs/{job_id}/runs", tags=["jobs"], responses=NOT_FOUND)
+@routes.get("/jobs/{job_id}/runs", responses=NOT_FOUND)
 async def list_job_runs(
     job_id: JobIdIn,
     caller: Viewer,
