@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Query, Response
 
 from foliot.domain.definition import Definition
 from foliot.services import Database
@@ -88,9 +90,20 @@ async def list_jobs(
     responses={200: ETAG, 304: {"description": "As it was; no body"}, **NOT_FOUND},
 )
 async def get_job(
-    job_id: JobIdIn, caller: Viewer, db: Db, response: Response, if_none_match: IfNoneMatch = None
+    job_id: JobIdIn,
+    caller: Viewer,
+    db: Db,
+    response: Response,
+    if_none_match: IfNoneMatch = None,
+    warnings: Annotated[
+        bool, Query(description="Also its warnings, as answers to writes have them.")
+    ] = False,
 ) -> JobOut | Response:
     """Get a job."""
+    if warnings:
+        written = await job_search.with_warnings(db, caller.scope, job_id)
+        response.headers["ETag"] = etag(written.job)
+        return job_out(written.job, written.warnings)
     record = await job_search.job(db, caller.scope, job_id)
     if matches_etag(if_none_match, record):
         return Response(status_code=304, headers={"ETag": etag(record)})
