@@ -16,12 +16,14 @@ from foliot.web.console.pages import (
     rooms,
     runs,
     settings,
+    start,
     today,
 )
 
 ROUTES: list[Route] = [
     *entry.ROUTES,
     *today.ROUTES,
+    *start.ROUTES,
     *editor.ROUTES,
     *jobs.ROUTES,
     *runs.ROUTES,
