@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from foliot.web.console.api import read_number
+from foliot.web.console.api import Params, read_number
 from foliot.web.console.pages.form_routes import form_route, instant_of, items_of, member_names
 from foliot.web.console.site import Context, Visit, action, done, page
 from foliot.web.console.text import STATUS_SHAPES
@@ -124,7 +124,7 @@ async def _runs(visit: Visit, found: dict[str, Any]) -> list[dict[str, Any]]:
     if found["first_run_id"]:
         first = await visit.api.answer("GET", f"/runs/{found['first_run_id']}")
         since = (first.data.get("planned_for") if first.is_success else None) or since
-    params = {"q": f"since:{since}", "limit": MOST_RUNS}
+    params: Params = {"q": f"since:{since}", "limit": MOST_RUNS}
     answer = await visit.api.answer("GET", f"/jobs/{found['job_id']}/runs", params=params)
     return list(answer.data["items"]) if answer.is_success else []
 
