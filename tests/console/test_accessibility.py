@@ -36,6 +36,8 @@ def test_axe_finds_nothing_serious_on_any_page(site: Site, browser: Any, look: s
             page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
             for found in axe.run(page).response["violations"]:
                 if found["impact"] in SEVERE:
-                    nodes = [f"{node['html'][:160]} {node['failureSummary'][:200]}" for node in found["nodes"][:2]]
+                    nodes = [
+                        f"{node['html'][:160]} {node['failureSummary'][:200]}" for node in found["nodes"][:2]
+                    ]
                     findings.setdefault(f"{found['id']}: {nodes}", []).append(each)
     assert not findings, "\n\n".join(f"{found}\n  on {where[:4]}" for found, where in findings.items())

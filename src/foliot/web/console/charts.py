@@ -123,7 +123,9 @@ def _framed(
     svg = Markup(
         '<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">'
         '<line class="mid" x1="0" y1="{}" x2="{}" y2="{}"/><line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg>'
-    ).format(css, width, height, _role(links), label, height / 2, width, height / 2, height, width, height, links)
+    ).format(
+        css, width, height, _role(links), label, height / 2, width, height / 2, height, width, height, links
+    )
     below = Markup("").join(Markup("<span>{}</span>").format(each) for each in axes.x)
     legend = Markup("").join(
         Markup(
