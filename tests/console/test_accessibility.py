@@ -9,7 +9,7 @@ import pytest
 from tests.console.site import Site, needs_browser, page_addresses
 
 pytestmark = needs_browser
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "narrow": {"color_scheme": "light", "viewport": {"width": 360, "height": 740}},

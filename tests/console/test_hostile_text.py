@@ -61,7 +61,12 @@ def test_hostile_texts_stay_text_on_every_page(site: Site, browser: Any, hostile
     with site.context(browser, session) as context:
         context.add_cookies([{"name": "foliot_language", "value": language, "url": f"{site.base}/console"}])
         page = context.new_page()
-        page.on("dialog", lambda dialog: (problems.append(f"{page.url}: dialog"), dialog.dismiss()))
+
+        def on_dialog(dialog: Any) -> None:
+            problems.append(f"{page.url}: {dialog.message}")
+            dialog.dismiss()
+
+        page.on("dialog", on_dialog)
         page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
         page.on(
             "console",

@@ -70,7 +70,7 @@ def test_every_route_has_an_example_address(site: Site) -> None:
 
 def test_every_answer_forbids_inline_script_foreign_sources_and_frames(site: Site) -> None:
     ids = site.workspaces["acme"].ids
-    wrong = []
+    wrong: list[tuple[str, int, object]] = []
     for session in (site.session("acme", "admin"), site.session("acme", "viewer"), Session("")):
         with site.http(session) as http:
             wanted = [address(path, ids) for path in paths("GET")]
@@ -192,7 +192,7 @@ def test_a_role_sees_only_controls_that_it_may_use(site: Site) -> None:
             continue
         given = form.fields | dict.fromkeys(TARGET_NAMES, TARGETS[0])
         with site.http(site.session("scratch", role)) as http:
-            answer = http.request(method, action, **{"data" if method == "post" else "params": given})
+            answer = http.post(action, data=given) if method == "post" else http.get(action, params=given)
         if (
             answer.status_code in {403, 404, 405}
             or answer.status_code >= 500

@@ -222,6 +222,7 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
         language=visit.language,
         languages=text.LANGUAGES,
         navigation=request.app.state.navigation,
+        known_pages={name for _, pages in request.app.state.navigation for _, _, name, _ in pages},
         csrf=csrf_token(request),
         time=reader.time,
         full_time=reader.full_time,

@@ -41,7 +41,7 @@ def catalogue(language: str) -> dict[str, str]:
 def translator(language: str) -> Translate:
     messages = catalogue(language)
 
-    def translate(text: str, **values: object) -> str:
+    def translate(text: str, /, **values: object) -> str:
         found = messages.get(text, text)
         return found.format(**values) if values else found
 
