@@ -139,9 +139,9 @@ async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
     session["Cookie"] += f"; foliot_language={language}"
     for page in PAGES:
         answer = await api.http.get(f"/console/{page}", headers=session)
-        if (role, page) == ("viewer", "audit"):
+        if role == "viewer" and page in {"audit", "jobs/new"}:
             assert answer.status_code == 403
-            assert 'href="/console/audit"' not in answer.text
+            assert f'href="/console/{page}"' not in answer.text
             continue
         assert answer.status_code == 200, page
         assert f'<html lang="{language}">' in answer.text

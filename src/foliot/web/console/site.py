@@ -137,8 +137,10 @@ class Visit:
         return (self.form or {}).get(name, default).strip()
 
 
-def page(template: str, active: str) -> Callable[[PageFunction], Callable[[Request], Awaitable[Response]]]:
-    """Turn a function that gathers data into a route that answers with the whole page."""
+def page(
+    template: str, active: str, least: str = "viewer"
+) -> Callable[[PageFunction], Callable[[Request], Awaitable[Response]]]:
+    """Turn a function that gathers data into a route that answers with the whole page, to this role and stronger ones."""
 
     def decorate(gather: PageFunction) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -146,6 +148,8 @@ def page(template: str, active: str) -> Callable[[PageFunction], Callable[[Reque
             found, shell = await asyncio.gather(gather(visit), shell_of(visit))
             if isinstance(found, Response):
                 return found
+            if RANKS[shell["me"]["role"] or "viewer"] < RANKS[least]:
+                raise ApiRefusal(403, {"detail": "Your role may not open this page."})
             return render(visit, template, {**shell, "active": active, **found})
 
         return endpoint
