@@ -169,6 +169,10 @@ class JobFields(Shape):
     read_only: Annotated[bool, CliFlag("--read-only/--mutating")] = Field(
         default=False, description="Whether runs change nothing: a host runs several such runs at once."
     )
+    shadow: bool = Field(
+        default=False,
+        description="Whether planned times are only recorded, as skipped with the reason shadow: to compare with another scheduler.",
+    )
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)
     external_ref: JsonObject | None = None
@@ -238,7 +242,8 @@ class JobOut(JobDefinition, JobHead):
     created_at: Instant
     updated_at: Instant
     warnings: list[str] = Field(
-        default=[], description="What keeps its runs from starting; only in the answer to a write."
+        default=[],
+        description="What keeps its runs from starting, and what is often a mistake; only in the answer to a write, and on request.",
     )
 
 
