@@ -37,7 +37,9 @@ async def as_file(request: Request) -> Response:
     run_id, api = request.path_params["run_id"], api_of(request)
     first = await api.get(f"/runs/{run_id}/logs", limit=FILE_PAGE)
     headers = {**SECURITY_HEADERS, "Content-Disposition": f'attachment; filename="run-{run_id[:36]}.log"'}
-    return StreamingResponse(_pages(api, run_id, first), media_type="text/plain; charset=utf-8", headers=headers)
+    return StreamingResponse(
+        _pages(api, run_id, first), media_type="text/plain; charset=utf-8", headers=headers
+    )
 
 
 async def _pages(api: Api, run_id: str, page: dict[str, Any]) -> AsyncIterator[str]:

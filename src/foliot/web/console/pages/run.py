@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from foliot.domain.field_changes import differences
-from foliot.web.console.api import Api, ApiRefusal, read_json
+from foliot.web.console.api import Api, ApiRefusal, field_refusal, read_json
 from foliot.web.console.pages.log import LOG_LINES
 from foliot.web.console.session import api_of
 from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
-from foliot.web.console.text import milliseconds, parse
+from foliot.web.console.text import parse
 
 FAILED = ("failed", "timed_out", "interrupted")
 OPEN = ("ready", "waiting", "running")
@@ -64,6 +65,8 @@ async def run_page(visit: Visit) -> Context:
         "log_truncated": bool(logs.get("truncated")),
         "artifacts": artifacts["items"],
         "shown": shown,
+        "images": IMAGES,
+        "texts": TEXTS,
         "last_good": last_good,
         "recovered": next(iter(later["items"]), None),
         "incident": next(iter(incidents["items"]), None),
@@ -89,9 +92,15 @@ def _timeline(visit: Visit, run: dict[str, Any], attempts: list[dict[str, Any]])
         return []
     drawn = attempts[-MOST_ATTEMPTS:]
     skipped = len(attempts) - len(drawn)
-    begin = parse(attempts[skipped - 1]["finished_at"] or run["planned_for"]) if skipped else min(parse(run["planned_for"]), parse(drawn[0]["started_at"]))
+    begin = (
+        parse(attempts[skipped - 1]["finished_at"] or run["planned_for"])
+        if skipped
+        else min(parse(run["planned_for"]), parse(drawn[0]["started_at"]))
+    )
     if run["trigger"] in ("retry", "backfill") and not skipped:
-        begin = min(parse(run["created_at"]), parse(drawn[0]["started_at"]))  # the planned time has passed long before
+        begin = min(
+            parse(run["created_at"]), parse(drawn[0]["started_at"])
+        )  # the planned time has passed long before
     end = parse(run["finished_at"]) if run["finished_at"] else visit.reader.now
     ahead = (run.get("next_attempt") or {}).get("at")
     whole = max(end - begin, timedelta(milliseconds=1))
@@ -135,18 +144,18 @@ def _comparison(run: dict[str, Any], good: dict[str, Any], revisions: list[dict[
 def _changes(before: Any, after: Any) -> list[dict[str, Any]]:
     old = before if isinstance(before, Mapping) else {"": before}
     new = after if isinstance(after, Mapping) else {"": after}
-    found = []
-    for each in differences(old, new):
-        if len(found) == MOST_CHANGES:
-            break
-        found.append({"path": each.path.strip("/").replace("/", "."), "before": each.before, "after": each.after})
-    return found
+    return [
+        {"path": each.path.strip("/").replace("/", "."), "before": each.before, "after": each.after}
+        for each in islice(differences(old, new), MOST_CHANGES)
+    ]
 
 
 # ---- files
 
 
-async def _preview(api: Api, run_id: str, artifacts: list[dict[str, Any]], name: str) -> dict[str, Any] | None:
+async def _preview(
+    api: Api, run_id: str, artifacts: list[dict[str, Any]], name: str
+) -> dict[str, Any] | None:
     """The file that the address names, as text or as an image. Others are downloads."""
     file = next((each for each in artifacts if each["name"] == name), None)
     if file is None:
@@ -162,22 +171,25 @@ async def _preview(api: Api, run_id: str, artifacts: list[dict[str, Any]], name:
 
 
 class _Head:
-    """Collects the first bytes of an answer and drops the rest."""
+    """The `receive` and `send` of a call that hangs up after the first bytes of its answer."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._body = bytearray()
+        self._is_full = asyncio.Event()
 
     @property
     def text(self) -> str:
         return bytes(self._body[: self._most]).decode("utf-8", "replace")
 
     async def receive(self) -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        await self._is_full.wait()
+        return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.body" and len(self._body) < self._most:
-            self._body += message.get("body", b"")[: self._most]
+        self._body += message.get("body", b"")
+        if len(self._body) >= self._most:
+            self._is_full.set()
 
 
 class Download:
@@ -197,9 +209,13 @@ class View:
                 headers = {name.lower(): value for name, value in message["headers"]}
                 kind = headers.get(b"content-type", b"").decode("latin-1")
                 if kind in IMAGES or kind == "application/pdf":
-                    sandbox = b"" if kind == "application/pdf" else b"sandbox; "  # a sandboxed PDF is not shown
+                    sandbox = (
+                        b"" if kind == "application/pdf" else b"sandbox; "
+                    )  # a sandboxed PDF is not shown
                     headers[b"content-disposition"] = b"inline"
-                    headers[b"content-security-policy"] = sandbox + b"default-src 'none'; frame-ancestors 'none'"
+                    headers[b"content-security-policy"] = (
+                        sandbox + b"default-src 'none'; frame-ancestors 'none'"
+                    )
                 headers[b"x-content-type-options"] = b"nosniff"
                 message = {**message, "headers": list(headers.items())}
             await send(message)
@@ -231,9 +247,7 @@ async def retry(visit: Visit) -> Response:
     run = await visit.api.get(f"/runs/{run_id}")
     changes: list[dict[str, Any]] = []
     try:
-        given = read_json("input", raw)
-        if not isinstance(given, dict):
-            raise ApiRefusal(422, {"detail": "An input is a JSON object."})
+        given = _read_object(raw)
         changes = _changes(run["input"] or {}, given)
         body = {"input": given}
         call = f"/runs/{run_id}/retry"
@@ -247,6 +261,13 @@ async def retry(visit: Visit) -> Response:
         problems = refusal.sentences
     gone = [each for each in changes if each["after"] is None]
     return await _retry_form(visit, run, raw, problems, changes, gone)
+
+
+def _read_object(raw: str) -> dict[str, Any]:
+    given = read_json("input", raw)
+    if not isinstance(given, dict):
+        raise field_refusal("input", "This must be a JSON object.")
+    return given
 
 
 async def _retry_form(

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal
@@ -26,7 +25,13 @@ CHIPS = (
     ("status:succeeded", "Succeeded"),
 )
 RANGES = (("", "Newest"), ("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
-OUTCOMES = {"succeeded": "m-ok", "failed": "m-fail", "skipped": "m-skip", "cancelled": "m-stop", "open": "m-run"}
+OUTCOMES = {
+    "succeeded": "m-ok",
+    "failed": "m-fail",
+    "skipped": "m-skip",
+    "cancelled": "m-stop",
+    "open": "m-run",
+}
 QUERIES = {
     "succeeded": "status:succeeded",
     "failed": "status:failed,timed_out,interrupted",
@@ -111,10 +116,12 @@ def _range_words(visit: Visit, wanted: dict[str, str]) -> str | None:
     ends = []
     for value in (wanted["since"], wanted["until"]):
         try:
-            ends.append(visit.reader.absolute(parse(value) + (A_MOMENT if value == wanted["until"] else A_MOMENT * 0)))
+            ends.append(
+                visit.reader.absolute(parse(value) + (A_MOMENT if value == wanted["until"] else A_MOMENT * 0))
+            )
         except ValueError:
             ends.append(value)
-    return " – ".join(each for each in ends if each)
+    return " … ".join(each for each in ends if each)
 
 
 def _counts(summary: dict[str, Any], wanted: dict[str, str]) -> list[tuple[str, int, str]]:
@@ -146,7 +153,7 @@ def _bars(visit: Visit, summary: dict[str, Any], q: str) -> dict[str, Any]:
     end, known = parse(summary["until"]), {parse(each["at"]): each for each in summary["buckets"]}
     at = _floor(max(parse(summary["since"]), end - width * MOST_BARS), width)
     bars, rows, begin = [], [], at
-    while at < end:
+    while at <= end:
         counts = [known.get(at, {}).get(name, 0) for name in OUTCOMES]
         label = reader.absolute(at)
         words = ", ".join(f"{count} {t(name)}" for name, count in zip(OUTCOMES, counts, strict=True) if count)
@@ -191,7 +198,13 @@ def _ticks(visit: Visit, begin: datetime, end: datetime) -> list[str]:
     for place in range(5):
         local = (begin + (end - begin) * place / 4).astimezone(zone)
         day = f"{local.day} {t(f'{local:%b}')}"
-        made.append(f"{local:%H:%M}" if end - begin <= timedelta(days=1) else f"{day} {local:%H:%M}" if end - begin <= timedelta(days=3) else day)
+        made.append(
+            f"{local:%H:%M}"
+            if end - begin <= timedelta(days=1)
+            else f"{day} {local:%H:%M}"
+            if end - begin <= timedelta(days=3)
+            else day
+        )
     return made
 
 
