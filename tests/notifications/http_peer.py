@@ -25,7 +25,8 @@ class KeptRequest(NamedTuple):
 @dataclass
 class HttpPeer:
     """`answers` are statuses with a body; when they are used up, `default` is the answer. None never answers; bytes begin an answer
-    that never ends. Lines behind a status are headers."""
+    that never ends. Lines behind a status are headers.
+    """
 
     default: tuple[str, str] = ("200 OK", "ok")
     answers: list[tuple[str, str] | bytes | None] = field(default_factory=list)

@@ -203,7 +203,9 @@ async def test_whatsapp_gets_artifacts_as_documents(office: Office) -> None:
         for name in ("report.pdf", "secret.key"):
             await artifacts.keep(
                 office.database,
-                NewArtifact(run_id, claimed.fence, office.jobs.worker, 1, name, "application/pdf", b"%PDF-1.7"),
+                NewArtifact(
+                    run_id, claimed.fence, office.jobs.worker, 1, name, "application/pdf", b"%PDF-1.7"
+                ),
             )
         await office.jobs.report(claimed, REFUSED)
         meta.answers += [("200 OK", "{}"), ("200 OK", '{"id": "media-7"}'), ("200 OK", "{}")]
@@ -393,6 +395,7 @@ async def test_a_webhook_channel_gets_every_event_it_names_once(office: Office) 
     assert {each["data"]["job_id"] for each in sent} == {str(job_id)}
 
 
+@pytest.mark.requirement("S2-42")
 async def test_a_rule_about_every_success_is_followed_and_ends_with_the_rule(
     office: Office, mail: MailServer
 ) -> None:
