@@ -166,7 +166,8 @@ class Settings(ClientSettings):
     # Notifications.
     public_url: Annotated[str | None, url("http", "https")] = setting(
         None,
-        "Address of this server as people reach it, for links in messages. Default: the address it listens on.",
+        "Address of this server as people reach it, for links in messages. Its path is the prefix under which a proxy offers Foliot: "
+        "https://ops.example.com/foliot. Default: the address it listens on.",
     )
     smtp_url: Annotated[str | None, url("smtp", "smtps", "smtp+plain")] = secret(
         "Mail server for channels of the kind email that name none: smtp://user:password@host:587 with STARTTLS, smtps:// with TLS "

@@ -85,7 +85,7 @@ def _describe(app: Any) -> dict[str, Any]:
         "license": {"name": LICENCE, "identifier": LICENCE},
         "contact": {"name": "Foliot"},
     }
-    schema["servers"] = [{"url": app.root_path or "/", "description": "This server."}]
+    schema["servers"] = [{"url": app.state.root_path or "/", "description": "This server."}]
     schema["tags"] = [{"name": name, "description": about} for name, about in TAGS.items()]
     shapes = schema["components"]["schemas"]
     shapes |= models_json_schema([(each, "serialization") for each in UNSEEN], ref_template=REF + "{model}")[

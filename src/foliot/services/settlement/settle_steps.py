@@ -200,6 +200,8 @@ class SettlementWriter:
                 self._failing.add(run.job_id)
                 facts = {"error": _error_of(settlement), "retries": settlement.retries_used}
                 found.append(NewNotice(workspace_id, NoticeEvent.RUN_FAILED, run.job_id, run.id, facts))
+                where = {"run": str(run.id), "job": str(run.job_id), "workspace": str(workspace_id)}
+                log.warning("run.failed", extra={**where, **facts})
             elif settlement.counters.successes and run.job_id in self._failing:
                 self._failing.discard(run.job_id)
                 found.append(NewNotice(workspace_id, NoticeEvent.RECOVERED, run.job_id, run.id))
