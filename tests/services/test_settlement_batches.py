@@ -85,17 +85,3 @@ async def test_two_ends_of_one_batch_complete_a_join_once(driver: ServiceDriver)
     assert len(await report(driver.database, reports)) == 2
     assert ends(driver, join) == [(None, 1)]
     driver.balance()
-
-
-async def test_a_run_that_failed_for_good_is_a_line_of_the_log(
-    driver: ServiceDriver, caplog: pytest.LogCaptureFixture
-) -> None:
-    job = await driver.job(Interval(MINUTE))
-    await driver.tick(MINUTE)
-    [run] = await driver.claim()
-    failed = Failed(RunError("boom", "It broke."))
-    with caplog.at_level(logging.WARNING):
-        await report(driver.database, [Report(run.run_id, run.job_id, run.fence, driver.worker, failed)])
-    [line] = [each for each in caplog.records if each.message == "run.failed"]
-    assert (line.run, line.job) == (str(run.run_id), str(job))  # type: ignore[attr-defined]
-    assert line.error == {"code": "boom", "message": "It broke."}  # type: ignore[attr-defined]

@@ -149,7 +149,9 @@ def _names(shapes: dict[str, Any]) -> dict[str, str]:
     names = {}
     for name in shapes:
         plain = re.sub(r"^(Counted)?Page_(\w+?)(Out)?_$", r"\2Page", name)
-        names[name] = plain.replace("-Input", "In").replace("-Output", "Out")
+        names[name] = plain.replace("-", "")
+    if len(set(names.values())) < len(names):
+        raise RuntimeError("Two shapes of the API would have the same name in its description.")
     return {name: plain for name, plain in names.items() if name != plain}
 
 
