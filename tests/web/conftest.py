@@ -156,7 +156,7 @@ async def open_api(
         rates=rates,
         vault=vault or a_vault(),
         reach=LOCAL,
-        root_path=root_path,
+        public_url=f"https://foliot.test{root_path}" if root_path else None,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:

@@ -38,6 +38,8 @@ TAGS = {
     "channels": "Where notifications go.",
     "notification-rules": "Who hears of what.",
     "rooms": "Chat rooms that jobs and agents write in, and their webhooks.",
+    "webhooks": "Addresses of jobs that other programs call.",
+    "imports": "Jobs from the files of other schedulers.",
     "secrets": "Values that jobs use and nobody reads, and the master key.",
     "members": "People, agents and services of a workspace.",
     "keys": "API keys.",

@@ -22,7 +22,6 @@ from datetime import timedelta
 from functools import partial
 from io import BufferedReader
 from typing import Self
-from urllib.parse import urlsplit
 
 from foliot import telemetry
 from foliot.clock import monotonic
@@ -183,7 +182,7 @@ class HttpApi:
                     with_api="api" in settings.roles,
                     links=SignInLinks(settings.data_dir),
                     agent_routes=agent_routes,
-                    root_path=urlsplit(settings.public_url or "").path.rstrip("/"),
+                    public_url=settings.public_url,
                 ),
                 grace=settings.shutdown_grace,
                 trusted_proxies=settings.trusted_proxies,
