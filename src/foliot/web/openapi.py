@@ -40,8 +40,6 @@ TAGS = {
     "webhooks": "Addresses of jobs that other programs call: signed triggers and check-ins. Outgoing webhooks are channels.",
     "imports": "Jobs of other schedulers.",
     "rooms": "Chat rooms that jobs and agents write in, and their webhooks.",
-    "webhooks": "Addresses of jobs that other programs call.",
-    "imports": "Jobs from the files of other schedulers.",
     "secrets": "Values that jobs use and nobody reads, and the master key.",
     "members": "People, agents and services of a workspace.",
     "keys": "API keys.",
