@@ -23,7 +23,7 @@ STATUS_SHAPES = {
     "skipped": "skip", "expired": "skip", "archived": "skip",
     "cancelled": "stop", "disabled": "stop", "lost": "fail",
     "acknowledged": "run", "snoozed": "pause", "muted": "pause", "in_force": "pause", "planned": "wait", "over": "skip",
-    "sending": "run", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
+    "sending": "run", "failing": "fail", "stopped": "stop", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
 }  # fmt: skip
 Translate = Callable[..., str]
 
@@ -138,6 +138,14 @@ def as_json(value: Any) -> str:
 def browser_pattern(value: str) -> str:
     """A pattern attribute that only this text matches. Browsers refuse a backslash before other characters than these."""
     return re.sub(r"[\^$\\.*+?()\[\]{}|/]", r"\\\g<0>", value)
+
+
+_COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+
+def without_colours(value: str) -> str:
+    """A line of a log without the codes that terminals read as colours."""
+    return _COLOURS.sub("", value)
 
 
 def zone_named(name: str) -> ZoneInfo:
