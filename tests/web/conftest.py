@@ -137,6 +137,7 @@ async def open_api(
     rates: RateLimits | None = None,
     vault: Vault | None = None,
     root_path: str = "",
+    dialects: Sequence[str] = (),
 ) -> AsyncIterator[ApiHarness]:
     async def probe() -> Readiness:
         return Readiness()
@@ -157,6 +158,7 @@ async def open_api(
         vault=vault or a_vault(),
         reach=LOCAL,
         public_url=f"https://foliot.test{root_path}" if root_path else None,
+        dialects=dialects,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
