@@ -113,6 +113,7 @@ RUNS = FilterFields(
         FilterField("name", FieldKind.NAME, "Something in its job's name."),
         FilterField("id", FieldKind.ID, "Its id."),
         FilterField("worker", FieldKind.TEXT, "Who did it."),
+        FilterField("error", FieldKind.TEXT, "How it failed: an error code, or the fingerprint of an error."),
         *times_of("planned", "planned for"),
         FilterField("number", FieldKind.NUMBER, "Its number within its job."),
         FilterField("attempts", FieldKind.NUMBER, "How many attempts it took."),

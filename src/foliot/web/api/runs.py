@@ -14,12 +14,12 @@ from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Run
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator, Viewer
 from foliot.web.mapping.jobs import attempt_out, recent_run_out, run_out
-from foliot.web.mapping.reports import explanation_out
+from foliot.web.mapping.reports import explanation_out, run_summary_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.instants import Id
 from foliot.wire.reports import ExplanationOut
-from foliot.wire.runs import AttemptsOut, CancelIn, RecentOut, RecentRunsOut, RetryIn, RunOut
+from foliot.wire.runs import AttemptsOut, CancelIn, RecentOut, RecentRunsOut, RetryIn, RunOut, RunSummaryOut
 from foliot.wire.shape import Page
 
 routes = api_router("runs")
@@ -37,6 +37,21 @@ async def list_runs(
     """
     page = await history.of_workspace(db, caller.scope, wanted, cursor=cursor, limit=limit)
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+@routes.get("/runs/summary")
+async def summarize_runs(
+    caller: Viewer,
+    db: Db,
+    wanted: RunQuery,
+    buckets: Annotated[
+        int, Query(ge=1, le=history.MOST_BUCKETS, description="How many stretches of time at most.")
+    ] = history.BUCKETS,
+) -> RunSummaryOut:
+    """Count the runs that a filter finds: by planned time, by status, and by error, so that the same error of many runs is one line.
+    Reads the newest 5,000 records that the filter may find, and says where it stopped.
+    """
+    return run_summary_out(await history.summarize(db, caller.scope, wanted, buckets=buckets))
 
 
 @routes.get("/jobs/{job_id}/runs", tags=["jobs"], responses=NOT_FOUND)

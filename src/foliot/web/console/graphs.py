@@ -23,7 +23,9 @@ class Neighbour:
     edge: str
 
 
-def neighbours_graph(name: str, before: Sequence[Neighbour], after: Sequence[Neighbour], *, label: str) -> Markup:
+def neighbours_graph(
+    name: str, before: Sequence[Neighbour], after: Sequence[Neighbour], *, label: str
+) -> Markup:
     """Draw three columns: jobs before, the job, jobs after. An empty column takes no room."""
     rows = max(len(before), len(after), 1)
     height = rows * (NODE_HEIGHT + GAP) - GAP

@@ -290,7 +290,9 @@ def _error(error: RunError | None) -> RunErrorOut | None:
     return (
         None
         if error is None
-        else RunErrorOut(code=error.code, message=error.message, traceback=error.traceback)
+        else RunErrorOut(
+            code=error.code, message=error.message, traceback=error.traceback, fingerprint=error.fingerprint
+        )
     )
 
 

@@ -18,7 +18,7 @@ from foliot.web.console.api import ApiRefusal
 from foliot.web.console.charts import Axes, Bar, Line
 from foliot.web.console.forms import fields_like
 from foliot.web.console.graphs import Neighbour, neighbours_graph
-from foliot.web.console.pages.jobs import recent_runs, strip_mark
+from foliot.web.console.pages.jobs import ANY_STATUS, recent_runs, strip_mark
 from foliot.web.console.site import Context, Visit, page
 from foliot.web.console.text import as_json, milliseconds
 from foliot.wire.jobs import JobFields, JobOut
@@ -30,7 +30,15 @@ MOST_NEIGHBOURS = 8
 TABS = (
     ("overview", "Overview"), ("figures", "Figures"), ("changes", "Changes"), ("definition", "Definition"), ("alerts", "Alerts"),
 )  # fmt: skip
-ALERT_EVENTS = ("run_failed", "recovered", "missed", "job_auto_paused", "job_paused", "job_resumed", "no_worker")
+ALERT_EVENTS = (
+    "run_failed",
+    "recovered",
+    "missed",
+    "job_auto_paused",
+    "job_paused",
+    "job_resumed",
+    "no_worker",
+)
 DEFAULTS: dict[str, Any] = JobFields(name="x", type="http").model_dump(mode="json")
 _FACTS = (
     "type", "queue", "priority", "timeout", "retry", "overlap", "misfire", "grace", "breaker", "window", "calendars", "start_at", "end_at", "max_runs",
@@ -49,7 +57,10 @@ async def job_page(visit: Visit) -> Context:
         "job": job,
         "zone_of_job": job["schedule"].get("timezone"),
         "tab": tab,
-        "tabs": [(f"/console/jobs/{job_id}" + (f"?tab={name}" if name != "overview" else ""), label, name == tab) for name, label in TABS],
+        "tabs": [
+            (f"/console/jobs/{job_id}" + (f"?tab={name}" if name != "overview" else ""), visit.reader.translate(label), name == tab)
+            for name, label in TABS
+        ],
         "input_fields": [(each, each.write(job["payload"][each.name])) for each in fields_like(job["payload"])],
         **more,
     }  # fmt: skip
@@ -93,7 +104,7 @@ async def overview(visit: Visit, job: dict[str, Any]) -> Context:
 async def neighbours(visit: Visit, job: dict[str, Any]) -> tuple[list[Neighbour], list[Neighbour]]:
     """The jobs that this one depends on, and those that depend on it."""
     edges = {each["job"]: each for each in job["depends_on"]}
-    named = f"id:{','.join(list(edges)[:MOST_NEIGHBOURS])} status:{','.join(_ANY_STATUS)}"
+    named = f"id:{','.join(list(edges)[:MOST_NEIGHBOURS])} {ANY_STATUS}"
     before, after = await asyncio.gather(
         visit.api.get("/jobs", q=named, limit=MOST_NEIGHBOURS) if edges else _nothing(),
         visit.api.get("/jobs", q=f"upstream:{job['id']}", limit=MOST_NEIGHBOURS),
@@ -107,9 +118,6 @@ async def neighbours(visit: Visit, job: dict[str, Any]) -> tuple[list[Neighbour]
         if edge["job"] == job["id"]
     ]
     return upstream, downstream
-
-
-_ANY_STATUS = tuple(JobOut.model_fields["status"].annotation.__args__)  # type: ignore[union-attr]
 
 
 async def _nothing() -> dict[str, Any]:

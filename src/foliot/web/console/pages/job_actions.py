@@ -88,7 +88,9 @@ async def undo_skip(visit: Visit) -> Response:
 async def archive(visit: Visit) -> Response:
     job_id = visit.path["job_id"]
     before = await visit.api.get(f"/jobs/{job_id}")
-    await visit.api.call("DELETE", f"/jobs/{job_id}", params={"detach": "true" if visit.field("detach") else None})
+    await visit.api.call(
+        "DELETE", f"/jobs/{job_id}", params={"detach": "true" if visit.field("detach") else None}
+    )
     is_stopped = before["status"] in STOPPED
     return done(home(job_id), "job-archived-stopped" if is_stopped else "job-archived", job_id)  # fmt: skip
 
@@ -120,7 +122,9 @@ async def undo_edit(visit: Visit) -> Response:
     found, me = await visit.api.get(f"/jobs/{job_id}/revisions", limit=2), await visit.api.get("/me")
     newest, *earlier = found["items"]
     if not earlier or me["principal"]["id"] not in newest["actor"]:
-        raise ApiRefusal(409, {"detail": "Somebody has changed this job since. Its changes are listed on its page."})
+        raise ApiRefusal(
+            409, {"detail": "Somebody has changed this job since. Its changes are listed on its page."}
+        )
     body = {"revision": earlier[0]["revision"]}
     headers = {"if-match": f'"{newest["revision"]}"'}
     await visit.api.call("POST", f"/jobs/{job_id}/revert", body, headers=headers)
@@ -131,7 +135,11 @@ async def mute(visit: Visit) -> Response:
     """Make a rule without channels for this job alone: no message about it leaves."""
     job_id = visit.path["job_id"]
     job = await visit.api.get(f"/jobs/{job_id}")
-    rule = {"name": f"Mute {job['name']}"[:90] + f" {job_id[-6:]}", "events": list(MUTED), "scope": {"jobs": [job_id]}}
+    rule = {
+        "name": f"Mute {job['name']}"[:90] + f" {job_id[-6:]}",
+        "events": list(MUTED),
+        "scope": {"jobs": [job_id]},
+    }
     await visit.api.call("POST", "/notification-rules", rule)
     return done(f"{home(job_id)}?tab=alerts", "alerts-muted", job_id)  # fmt: skip
 
@@ -154,7 +162,9 @@ async def review_backfill(visit: Visit) -> Context:
     if given["from"] and given["to"]:
         try:
             body = backfill_body(given, zone, visit)
-            context["tried"] = await visit.api.call("POST", f"/jobs/{job['id']}/backfill", body | {"dry_run": True})
+            context["tried"] = await visit.api.call(
+                "POST", f"/jobs/{job['id']}/backfill", body | {"dry_run": True}
+            )
             context["body"] = body
         except ApiRefusal as refusal:
             if refusal.status not in (400, 409, 422):

@@ -12,13 +12,17 @@ from starlette.routing import Route
 from foliot.domain.filters.fields import JOBS, FieldKind
 from foliot.web.console.api import ApiRefusal, read_number
 from foliot.web.console.site import Context, Visit, action, page, render, shell_of
-from foliot.web.console.text import parse
+from foliot.web.console.text import filter_value, parse
 
 PAGE = 50
 STRIP = 30
 SAMPLE = 8
 MOST_NAMED = 20  # jobs that could not be changed, on the page of the result
-STATUSES = ("active", "paused", "disabled", "failed", "completed", "archived")
+STATUSES = (
+    ("active", "Active"), ("paused", "Paused"), ("disabled", "Disabled"), ("failed", "Stopped by failures"), ("pending", "Not begun"),
+    ("completed", "Finished"), ("expired", "Expired"), ("archived", "Archived"),
+)  # fmt: skip
+ANY_STATUS = "status:" + ",".join(name for name, _ in STATUSES)
 SORTS = ("name", "next_run_at", "created_at")
 BULK = {
     "pause": ("Pause", "operator", ("reason", "until")),
@@ -139,15 +143,8 @@ def suggestions(jobs: list[dict[str, Any]]) -> list[tuple[str, str]]:
             continue
         offered.append((f"{field.name}:", field.says))
         words = field.words if field.kind is FieldKind.WORD else values.get(field.name, ())
-        offered += [(f"{field.name}:{quoted(word)}", "") for word in words]
+        offered += [(f"{field.name}:{filter_value(word)}", "") for word in words]
     return offered
-
-
-def quoted(value: str) -> str:
-    if any(each.isspace() or each in '",:' for each in value):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return value
 
 
 @page("bulk.html", "jobs")
@@ -162,7 +159,7 @@ async def review_bulk(visit: Visit) -> Context:
     if not ids and not visit.param("all"):
         return {**bulk_context(name, ids, query), "nothing": True}
     sample, tried = await asyncio.gather(
-        visit.api.get("/jobs", q=f"id:{','.join(ids[:SAMPLE])} status:{','.join(STATUSES)},pending,expired" if ids else query or None, limit=SAMPLE),
+        visit.api.get("/jobs", q=f"id:{','.join(ids[:SAMPLE])} {ANY_STATUS}" if ids else query or None, limit=SAMPLE),
         try_bulk(visit, name, ids, query),
     )  # fmt: skip
     return {**bulk_context(name, ids, query), "sample": sample["items"], **tried}
