@@ -175,13 +175,23 @@ async def changes(visit: Visit, job: dict[str, Any]) -> Context:
         visit.api.get(f"/jobs/{job['id']}/revisions", limit=20, cursor=visit.param("cursor") or None),
         member_names(visit),
     )
-    return {"revisions": found["items"], "next_cursor": found["next_cursor"], "actor_names": names}
+    for each in found["items"]:
+        each["actor_name"] = actor_name(each["actor"], names)
+    return {"revisions": found["items"], "next_cursor": found["next_cursor"]}
+
+
+def actor_name(actor: str, names: dict[str, str]) -> str:
+    """The name of the member behind an actor such as `key:<id>`, or the actor as it is."""
+    return next((name for member, name in names.items() if member in actor), actor)
 
 
 async def member_names(visit: Visit) -> dict[str, str]:
     """Names of the members by id, as far as this role may read them."""
-    answer = await visit.api.answer("GET", "/members", params={"limit": 200})
-    return {each["id"]: each["name"] for each in answer.data["items"]} if answer.is_success else {}
+    answer, me = await asyncio.gather(
+        visit.api.answer("GET", "/members", params={"limit": 200}), visit.api.get("/me")
+    )
+    listed = answer.data["items"] if answer.is_success else []
+    return {each["id"]: each["name"] for each in (*listed, me["principal"])}
 
 
 async def definition(visit: Visit, job: dict[str, Any]) -> Context:
@@ -202,7 +212,7 @@ def origin_of(job: dict[str, Any], name: str) -> str:
             "workspace": "default of the workspace",
             "installation": "default of the installation",
         }[job["inherited"][name]]
-    return "default" if job[name] == DEFAULTS.get(name) else "set here"
+    return "default" if job[name] == DEFAULTS.get(name) and name != "type" else "set here"
 
 
 async def alerts(visit: Visit, job: dict[str, Any]) -> Context:
