@@ -54,7 +54,7 @@ async def summarize_runs(
     return run_summary_out(await history.summarize(db, caller.scope, wanted, buckets=buckets))
 
 
-@routes.get("/jobs/{job_id}/runs", tags=["jobs"], responses=NOT_FOUND)
+@routes.get("/jobs/{job_id}/runs", responses=NOT_FOUND)
 async def list_job_runs(
     job_id: JobIdIn,
     caller: Viewer,

@@ -23,7 +23,7 @@ STATUS_SHAPES = {
     "skipped": "skip", "expired": "skip", "archived": "skip",
     "cancelled": "stop", "disabled": "stop", "lost": "fail",
     "acknowledged": "run", "snoozed": "pause", "muted": "pause", "in_force": "pause", "planned": "wait", "over": "skip",
-    "sending": "run", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
+    "sending": "run", "failing": "fail", "stopped": "stop", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
 }  # fmt: skip
 Translate = Callable[..., str]
 
@@ -41,7 +41,7 @@ def catalogue(language: str) -> dict[str, str]:
 def translator(language: str) -> Translate:
     messages = catalogue(language)
 
-    def translate(text: str, **values: object) -> str:
+    def translate(text: str, /, **values: object) -> str:
         found = messages.get(text, text)
         return found.format(**values) if values else found
 

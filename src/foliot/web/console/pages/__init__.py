@@ -10,18 +10,25 @@ from foliot.web.console.pages import (
     editor,
     entry,
     freezes,
+<<<<<<< HEAD
     job,
     job_actions,
+=======
+    incidents,
+>>>>>>> main
     jobs,
     records,
+    rooms,
     runs,
     settings,
+    start,
     today,
 )
 
 ROUTES: list[Route] = [
     *entry.ROUTES,
     *today.ROUTES,
+    *start.ROUTES,
     *editor.ROUTES,
     *jobs.ROUTES,
     *job.ROUTES,
@@ -29,6 +36,8 @@ ROUTES: list[Route] = [
     *runs.ROUTES,
     *agenda.ROUTES,
     *capacity.ROUTES,
+    *incidents.ROUTES,
+    *rooms.ROUTES,
     *freezes.ROUTES,
     *records.ROUTES,
     *settings.ROUTES,

@@ -48,7 +48,7 @@ async function refresh() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const old of $$("[data-live]")) {
     const next = page.getElementById(old.id);
-    if (!next) continue;
+    if (!next) { if (old.dataset.live === "page") location.reload(); continue; } // the page has another shape now
     if (old.dataset.live === "rows") updateRows(old, next);
     else if (next.innerHTML === old.innerHTML) held.delete(old.id);
     else if (isBusy(old)) held.set(old.id, next);
@@ -132,6 +132,19 @@ document.addEventListener("change", (event) => {
   if (event.target.matches(".twin input")) { chooseTwins(event.target.value); try { localStorage.setItem("foliot-twin", event.target.value); } catch { /* storage is closed */ } }
   if (event.target.matches("select[data-submit]")) event.target.form.requestSubmit();
 });
+// A form with data-follow reads its page again while a person types, and shows the part that it names.
+for (const form of $$("form[data-follow]")) {
+  let pending = null;
+  form.addEventListener("input", () => {
+    clearTimeout(pending);
+    pending = setTimeout(async () => {
+      const address = form.action + "?" + new URLSearchParams(new FormData(form));
+      const answer = await fetch(address);
+      const next = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(form.dataset.follow);
+      if (next) { document.getElementById(form.dataset.follow).replaceChildren(...next.childNodes); history.replaceState(null, "", address); }
+    }, 200);
+  });
+}
 for (const button of $$("[data-no-script]")) button.hidden = true;
 const mine = $("option[data-mine]");
 if (mine) {
