@@ -10,15 +10,14 @@ from foliot.web.console.pages import (
     editor,
     entry,
     freezes,
-<<<<<<< HEAD
     job,
     job_actions,
-=======
     incidents,
->>>>>>> main
     jobs,
+    log,
     records,
     rooms,
+    run,
     runs,
     settings,
     start,
@@ -34,6 +33,8 @@ ROUTES: list[Route] = [
     *job.ROUTES,
     *job_actions.ROUTES,
     *runs.ROUTES,
+    *run.ROUTES,
+    *log.ROUTES,
     *agenda.ROUTES,
     *capacity.ROUTES,
     *incidents.ROUTES,
