@@ -14,6 +14,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
 from foliot.web.console.pages import job, jobs
+from foliot.web.console.site import Visit
 from tests.web.conftest import ApiHarness
 from tests.web.test_console import post, signed_in
 
@@ -43,7 +44,7 @@ async def test_the_list_shows_a_strip_of_runs_for_each_job_from_one_call(
     clock.advance(timedelta(minutes=10))
     await tick(api.database)
     asked: list[str] = []
-    get = jobs.Visit.__init__
+    get = Visit.__init__
 
     def init(self: Any, *args: Any) -> None:
         get(self, *args)
@@ -55,7 +56,7 @@ async def test_the_list_shows_a_strip_of_runs_for_each_job_from_one_call(
 
         self.api.call = counted
 
-    monkeypatch.setattr(jobs.Visit, "__init__", init)
+    monkeypatch.setattr(Visit, "__init__", init)
     page = await page_of(api, "jobs", await signed_in(api, "viewer"))
     assert page.count('class="strip"') == 2
     assert asked.count("/recent-runs") == 1

@@ -32,10 +32,10 @@ async def run_now(visit: Visit) -> Response:
     if any(name.startswith("in.") for name in visit.form or {}):
         payload = (await visit.api.get(f"/jobs/{job_id}"))["payload"]
         given = {
-            each.name: each.read(raw, f"input/{each.name}")
+            each.name: each.read(sent, f"input/{each.name}")
             for each in fields_like(payload)
-            if (raw := (visit.form or {}).get(f"in.{each.name}")) is not None
-            and raw.replace("\r\n", "\n") != each.write(payload[each.name])
+            if (sent := (visit.form or {}).get(f"in.{each.name}")) is not None
+            and sent.replace("\r\n", "\n") != each.write(payload[each.name])
         }
         if given and isinstance(body.get("input", {}), dict):
             body["input"] = given | body.get("input", {})
