@@ -26,7 +26,7 @@ class Neighbour:
 def neighbours_graph(
     name: str, before: Sequence[Neighbour], after: Sequence[Neighbour], *, label: str
 ) -> Markup:
-    """Draw three columns: jobs before, the job, jobs after. An empty column takes no room."""
+    """Draw three columns: jobs before, the job, jobs after. An empty column takes no space."""
     rows = max(len(before), len(after), 1)
     height = rows * (NODE_HEIGHT + GAP) - GAP
     middle_y = (height - NODE_HEIGHT) / 2
