@@ -70,13 +70,13 @@ class MethodMiddleware:
                 await answer(scope, receive, send)
                 return
             if method == HEAD and path.startswith("/api/"):
-                scope, send = scope | {"method": GET, "foliot.head": True}, _without_body(send)
+                scope, send = {**scope, "method": GET, "foliot.head": True}, _without_body(send)
         await self._app(scope, receive, send)
 
 
 def _without_body(send: Send) -> Send:
     async def send_head(message: Message) -> None:
-        await send(message | {"body": b""} if message["type"] == "http.response.body" else message)
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
     return send_head
 

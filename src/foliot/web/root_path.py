@@ -32,7 +32,7 @@ class RootPathMiddleware:
         path, raw = scope["path"], scope.get("raw_path") or b""
         if path == self._root or path.startswith(f"{self._root}/"):
             inner = raw.removeprefix(self._root.encode()) or b"/"
-            scope = scope | {"path": path.removeprefix(self._root) or "/", "raw_path": inner}
+            scope = {**scope, "path": path.removeprefix(self._root) or "/", "raw_path": inner}
         await self._app(scope, receive, _PrefixedAnswer(self._root, scope["path"], send))
 
 
@@ -62,7 +62,7 @@ class _PrefixedAnswer:
             body = self._pattern.sub(self._root + b"/", self._body)
             sized = [(name, value) for name, value in self._start["headers"] if name != b"content-length"]
             await self._send(
-                self._start | {"headers": [*sized, (b"content-length", str(len(body)).encode())]}
+                {**self._start, "headers": [*sized, (b"content-length", str(len(body)).encode())]}
             )
             message = {"type": "http.response.body", "body": body}
         await self._send(message)
