@@ -138,6 +138,7 @@ async def open_api(
     rates: RateLimits | None = None,
     vault: Vault | None = None,
     openid: OpenIdSignIn | None = None,
+    dialects: Sequence[str] = (),
 ) -> AsyncIterator[ApiHarness]:
     async def probe() -> Readiness:
         return Readiness()
@@ -158,6 +159,7 @@ async def open_api(
         vault=vault or a_vault(),
         reach=LOCAL,
         openid=openid,
+        dialects=dialects,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:

@@ -183,6 +183,7 @@ class HttpApi:
                     links=SignInLinks(settings.data_dir),
                     openid=openid_of(settings),
                     agent_routes=agent_routes,
+                    dialects=settings.dialects,
                     public_url=settings.public_url,
                 ),
                 grace=settings.shutdown_grace,
