@@ -12,6 +12,7 @@ from foliot.web.console.pages import (
     freezes,
     incidents,
     jobs,
+    notifications,
     records,
     rooms,
     runs,
@@ -34,4 +35,5 @@ ROUTES: list[Route] = [
     *freezes.ROUTES,
     *records.ROUTES,
     *settings.ROUTES,
+    *notifications.ROUTES,
 ]
