@@ -31,7 +31,7 @@ from foliot.web.rate_limits import RateLimits
 from tests.web.conftest import ApiHarness, open_api
 
 PAGES = (
-    "", "jobs", "jobs/new", "runs", "agenda", "capacity", "incidents", "rooms", "freezes", "audit",
+    "", "jobs", "jobs/new", "runs", "agenda", "capacity", "incidents", "rooms", "freezes", "calendars", "calendars/new", "audit",
     *(f"settings/{name}" for name, _ in SECTIONS if name != "workspaces"), "settings/channels/new", "settings/rules/new",
 )  # fmt: skip
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"

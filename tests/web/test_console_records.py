@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -239,7 +240,9 @@ async def test_a_secret_is_written_and_never_shown(api: ApiHarness) -> None:
     page = await text_of(api, "settings/secrets", session)
     assert "crm" in page
     assert "sealed-value" not in page
-    refused = await post(api, "/console/settings/secrets", session, name="no spaces", value="third-sealed-value")
+    refused = await post(
+        api, "/console/settings/secrets", session, name="no spaces", value="third-sealed-value"
+    )
     assert "third-sealed-value" not in refused.text
     await post(api, f"/console/settings/secrets/{secret['id']}/delete", session)
     assert (await api.request("GET", "/secrets")).json()["items"] == []
@@ -320,3 +323,37 @@ async def test_the_audit_filters_shows_differences_and_is_exported(api: ApiHarne
     assert not re.search(r"(^|,)=", sheet.text, re.MULTILINE)
     refused = await api.http.get("/console/audit/export.csv", headers=await signed_in(api, "editor"))
     assert refused.status_code == 403
+
+
+async def test_a_calendar_is_made_of_holidays_dates_and_weekends_and_shown_by_year(api: ApiHarness) -> None:
+    session = await signed_in(api, "editor")
+    fields = {
+        "name": "holidays", "kind": "blackout", "otherwise": "skip", "timezone": "Europe/Madrid", "years": "1",
+        "dates": "2027-12-24..2027-12-26 Christmas", "first_year": "2027", "country": "ES",
+        "weekly-0-sat": "1", "weekly-0-sun": "1",
+    }  # fmt: skip
+    form = await post(api, "/console/calendars/new", session, **fields, add="country")
+    assert "2027-01-06 Epiphany" in unescape(form.text)
+    assert (await api.request("GET", "/calendars")).json()["items"] == []
+    text = "BEGIN:VEVENT\nDTSTART:20270704\nSUMMARY:Our day\nEND:VEVENT"
+    form = await post(api, "/console/calendars/new", session, **{**fields, "ics": text}, add="ics")
+    assert "2027-07-04 Our day" in form.text
+    wrong = await post(api, "/console/calendars/new", session, **{**fields, "dates": "someday"})
+    assert wrong.status_code == 422
+    assert "Line 1 is not a day" in wrong.text
+    assert "someday" in wrong.text
+    made = await post(api, "/console/calendars/new", session, **fields)
+    address = made.headers["location"]
+    page = await text_of(api, f"{address.removeprefix('/console/')}?year=2027", session)
+    assert page.count('class="day closed"') == 104 + 1 + 1  # weekends, the Friday, and the legend
+    assert "Christmas" in page
+    edit = await text_of(api, f"{address.removeprefix('/console/')}/edit", session)
+    assert "2027-12-24..2027-12-26 Christmas" in edit
+    assert 'name="weekly-0-sat" value="1" checked' in edit
+    await api.request("PATCH", address.replace("/console", ""), json={"otherwise": "defer"})
+    stale = await post(api, f"{address}/edit", session, **fields, revision="1")
+    assert stale.status_code == 412
+    viewer = await text_of(api, address.removeprefix("/console/"), await signed_in(api, "viewer"))
+    assert f"{address}/edit" not in viewer
+    await post(api, f"{address}/delete", session)
+    assert (await api.request("GET", "/calendars")).json()["items"] == []

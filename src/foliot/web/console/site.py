@@ -119,6 +119,8 @@ NOTICES = {
     "test-sent": "The test message is on its way.",
     "rule-saved": "The rule was saved.",
     "rule-deleted": "The rule was deleted.",
+    "calendar-saved": "The calendar was saved. Jobs that use it are planned again.",
+    "calendar-deleted": "The calendar was deleted.",
 }  # shown once after a form, by the name in the cookie
 UNDO = {
     "job-paused": "/console/jobs/{}/resume",

@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from foliot.web.console.pages import (
     agenda,
+    calendars,
     capacity,
     editor,
     entry,
@@ -33,6 +34,7 @@ ROUTES: list[Route] = [
     *incidents.ROUTES,
     *rooms.ROUTES,
     *freezes.ROUTES,
+    *calendars.ROUTES,
     *records.ROUTES,
     *settings.ROUTES,
     *notifications.ROUTES,
