@@ -58,7 +58,10 @@ RULE = {
     "after_n": 2,
     "quiet_hours": {"start": "22:00", "end": "07:00", "timezone": "Europe/Madrid"},
 }
+WEBHOOK = {"name": "deployments", "kind": "trigger", "job_id": "$job_id", "secret": {"secret": "deploy-hook"}}
 BODIES: dict[str, dict[str, Any]] = {
+    "create_webhook": WEBHOOK,
+    "replace_webhook": {**WEBHOOK, "name": "releases", "old_secret": {"secret": "deploy-hook-2"}},
     "create_channel": CHANNEL,
     "replace_channel": {**CHANNEL, "name": "on call"},
     "create_notification_rule": RULE,
@@ -138,7 +141,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_calendar": {"timezone": "America/Argentina/Buenos_Aires"},
     "turn_freeze_on": {"scope": {"tags": ["billing"]}, "reason": "database upgrade", "after": "latest"},
     "read_ics_file": {
-        "text": "BEGIN:VCALENDAR\\nBEGIN:VEVENT\\nDTSTART;VALUE=DATE:20270704\\nSUMMARY:Our day\\nEND:VEVENT\\nEND:VCALENDAR\\n",
+        "text": "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20270704\nSUMMARY:Our day\nEND:VEVENT\nEND:VCALENDAR\n",
         "first_year": 2027,
     },
     "preview_freeze": {"scope": {"everything": True}, "reason": "database upgrade"},
@@ -147,6 +150,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},
     "change_member": {"role": "viewer"},
+    "invite_member": {"expires_at": "2035-01-02T18:00:00Z"},
     "change_defaults": {"timeout": "20m", "retry": {"max": 5, "strategy": "exponential", "base": "10s"}},
     "switch_job_type": {"enabled": False, "reason": "the CRM moves on Sunday"},
     "create_room": {"name": "Support", "key": "support"},

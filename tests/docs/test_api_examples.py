@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from docs.api_examples import BODIES, CALENDAR, CHANNEL, QUERIES
+from docs.api_examples import BODIES, CALENDAR, CHANNEL, QUERIES, WEBHOOK
 from docs.api_reference import description, operations
 from foliot.domain.access import MemberRole
 from foliot.domain.delivery import Rejected
@@ -56,6 +56,11 @@ async def test_every_example_of_the_reference_is_taken(api: ApiHarness) -> None:
 async def ask(api: ApiHarness, method: str, path: str, **more: Any) -> Any:
     if path.startswith("/worker/"):
         return await api.request(method, path, role="worker", **more)
+    if path == "/invites/accept":
+        member = await made(api, "/members", {"name": path, "kind": "user", "role": "editor"})
+        invite = (await ask(api, "POST", f"/members/{member}/invite", json={})).json()
+        api.keys["acme", "invite"] = invite["secret"]
+        return await api.request(method, path, role="invite", **more)
     return await api.request(method, path, who="system", headers={"Foliot-Workspace": "acme"}, **more)
 
 
@@ -96,6 +101,13 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
     if "rule_id" in wanted:
         rule = {"name": name, "events": ["run_failed"]}
         found["rule_id"] = await made(api, "/notification-rules", rule)
+    if name in ("create_webhook", "replace_webhook"):
+        for secret in ("deploy-hook", "deploy-hook-2"):
+            await ask(api, "POST", "/secrets", json={"name": secret, "value": "whsec_" + "a" * 43 + "="})
+    if "webhook_id" in wanted:
+        job_id = found.get("job_id") or (await api.create_job(name=name))["id"]
+        await ask(api, "POST", "/secrets", json={"name": "deploy-hook", "value": "whsec_" + "a" * 43 + "="})
+        found["webhook_id"] = await made(api, "/webhooks", {**WEBHOOK, "name": name, "job_id": job_id})
     if "incident_id" in wanted:
         found["incident_id"] = await incident(api, name)
     if "key_id" in wanted:

@@ -12,10 +12,20 @@ from typing import Any
 from foliot.domain.dependencies import Edge, JoinRule
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
-from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
+from foliot.domain.policy import (
+    Breaker,
+    Limits,
+    Misfire,
+    NotifyPolicy,
+    Overlap,
+    OverlapRule,
+    Retention,
+    Retry,
+)
 from foliot.domain.run import Target
 from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
+from foliot.domain.webhooks import CHECK_IN
 
 Json = Mapping[str, Any]
 
@@ -67,6 +77,7 @@ class Definition:
     depends_on: tuple[Edge, ...] = ()
     owner_id: PrincipalId | None = None
     external_ref: Json | None = None
+    notify: NotifyPolicy | None = None  # None: the rules of the workspace decide
     inherited: Mapping[str, str] = field(
         default_factory=dict
     )  # names of fields -> the level that their value comes from
@@ -156,6 +167,6 @@ class Rules:
             breaker=spec.breaker,
             limits=spec.limits,
             max_runs=spec.max_runs,
-            retry_timeouts=spec.retry_timeouts,
+            retry_timeouts=spec.retry_timeouts and spec.type != CHECK_IN,
             shadow=spec.shadow,
         )

@@ -27,12 +27,17 @@ EventName = Literal[
     "run_succeeded",
     "run_skipped",
     "missed",
+    "late",
+    "slow",
+    "stuck",
     "no_worker",
     "job_paused",
     "job_auto_paused",
     "job_resumed",
     "job_changed",
     "recovered",
+    "expiring",
+    "zone_data_changed",
     "channel_disabled",
 ]
 
@@ -188,6 +193,12 @@ class RuleScopeIn(Shape):
     jobs: list[Id] = Field(default=[], max_length=1_000)
     tags: list[str] = Field(default=[], max_length=100)
     queues: list[str] = Field(default=[], max_length=100)
+    q: str = Field(
+        default="",
+        max_length=1_000,
+        description="Jobs that this filter finds, as in GET /jobs.",
+        examples=["type:http -tag:test"],
+    )
 
 
 class NotificationRuleIn(Shape):
@@ -235,7 +246,9 @@ class IncidentError(Shape):
 class IncidentOut(Shape):
     id: Id
     state: Literal["open", "acknowledged", "snoozed", "muted", "closed"]
-    subject: str = Field(description="job:<id>, or queue:<queue>/<type>.")
+    subject: str = Field(
+        description="job:<id>, queue:<queue>/<type>, or late:, slow: and stuck: with the job's id."
+    )
     job_id: Id | None
     job_name: str | None = Field(description="Null for a queue, and for a job that was purged.")
     event: EventName = Field(description="The event that opened it.")
