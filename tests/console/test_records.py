@@ -13,7 +13,9 @@ from tests.console.site import Site, needs_browser
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = needs_browser
-HOLIDAY = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20270704\nSUMMARY:Our day\nEND:VEVENT\nEND:VCALENDAR\n"
+HOLIDAY = (
+    "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20270704\nSUMMARY:Our day\nEND:VEVENT\nEND:VCALENDAR\n"
+)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_number
-from foliot.web.console.pages.form_routes import form_route, items_of, words
+from foliot.web.console.pages.form_routes import form_route, items_of, require_role, words
 from foliot.web.console.pages.incidents import EVENTS
 from foliot.web.console.pages.settings import AT, render_section, section
 from foliot.web.console.site import Context, Visit, action, done
@@ -112,6 +112,7 @@ async def channels(visit: Visit) -> Context:
 
 @section("channels", "settings_channel.html")
 async def new_channel(visit: Visit) -> Context:
+    await require_role(visit, "editor")
     kind = visit.param("kind")
     config = {"kind": kind if kind in KINDS else "email"}
     return await _channel_form(visit, {"id": None, "name": "", "enabled": True, "config": config})
@@ -199,6 +200,8 @@ EMPTY_RULE: dict[str, Any] = {
 @section("rules", "settings_rule.html")
 async def rule(visit: Visit) -> Context:
     rule_id = visit.path.get("rule_id")
+    if rule_id is None:
+        await require_role(visit, "editor")
     found = await visit.api.get(f"/notification-rules/{rule_id}") if rule_id else EMPTY_RULE
     return await _rule_form(visit, found)
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, field_refusal, read_number
 from foliot.web.console.pages.form_routes import form_route, items_of, words
-from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
+from foliot.web.console.site import SECURITY_HEADERS, Context, Visit, action, done, page, render, shell_of
 
 AT = "/console/settings"
 SECTIONS = (
@@ -63,7 +63,7 @@ async def render_section(
 
 
 async def index(request: Request) -> Response:
-    return RedirectResponse(f"{AT}/members", status_code=303)
+    return RedirectResponse(f"{AT}/members", status_code=303, headers=SECURITY_HEADERS)
 
 
 # ---- members
@@ -78,6 +78,10 @@ async def members(visit: Visit) -> Context:
 
 @section("members", "settings_member.html")
 async def member(visit: Visit) -> Context:
+    return await _member(visit)
+
+
+async def _member(visit: Visit) -> Context:
     """One member: role, address, keys, jobs, and how to remove it."""
     member_id = visit.path["member_id"]
     found, keys, jobs, others = await asyncio.gather(
@@ -96,7 +100,18 @@ async def member(visit: Visit) -> Context:
         "removal": preview.data if preview.is_success else None,
         "others": [each for each in others or () if each["id"] != member_id],
         "roles": ROLES,
+        "invite": None,
     }
+
+
+async def invite_member(visit: Visit) -> Response:
+    """Show the link of a new invite once, in the answer itself."""
+    made = await visit.api.call("POST", f"/members/{visit.path['member_id']}/invite", {})
+    link = (
+        visit.request.headers.get("origin", "") + made["path"]
+    )  # the origin is this site's: `action` checked it
+    found = {**await _member(visit), "invite": {**made, "link": link}}
+    return await render_section(visit, "members", "settings_member.html", found)
 
 
 async def change_member(visit: Visit) -> Response:
@@ -332,6 +347,7 @@ ROUTES = [
     ),
     Route("/settings/members/{member_id}", member),
     _form("members/{member_id}", change_member),
+    _form("members/{member_id}/invite", invite_member),
     _form("members/{member_id}/remove", remove_member),
     _form("members/{member_id}/restore", restore_member),
     Route("/settings/keys", keys),
