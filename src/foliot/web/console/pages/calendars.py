@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, Params, field_refusal, read_json, read_number
-from foliot.web.console.pages.form_routes import items_of, require_role
+from foliot.web.console.pages.form_routes import items_of
 from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
 from foliot.web.console.text import as_json
 
@@ -86,16 +86,14 @@ def _weeks(
 # ---- the form
 
 
-@page("calendar_form.html", "calendars")
+@page("calendar_form.html", "calendars", "editor")
 async def new_calendar(visit: Visit) -> Context:
-    await require_role(visit, "editor")
     typed = {"kind": "blackout", "otherwise": "skip", "years": "5"}
     return await _form(visit, {**dict.fromkeys(FIELDS, ""), **typed}, [])
 
 
-@page("calendar_form.html", "calendars")
+@page("calendar_form.html", "calendars", "editor")
 async def edit_calendar(visit: Visit) -> Context:
-    await require_role(visit, "editor")
     found = await visit.api.get(f"/calendars/{visit.path['calendar_id']}")
     rules = found["rules"]
     typed = {

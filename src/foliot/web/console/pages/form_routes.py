@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, field_refusal
-from foliot.web.console.site import RANKS, Visit, action, done
+from foliot.web.console.site import Visit, action, done
 from foliot.web.console.text import zone_named
 
 LONGEST_LIST = 200  # the longest page of the API
@@ -42,13 +42,6 @@ async def items_of(visit: Visit, path: str, **params: str | int | None) -> list[
 async def member_names(visit: Visit) -> dict[str, str]:
     """Names of members by id, for fields that hold ids."""
     return {each["id"]: each["name"] for each in await items_of(visit, "/members") or ()}
-
-
-async def require_role(visit: Visit, least: str) -> None:
-    """Refuse a page that is a form to somebody who could not send it."""
-    me = await visit.api.get("/me")
-    if RANKS[me["role"] or "viewer"] < RANKS[least] or me["sees_only_own_jobs"]:
-        raise ApiRefusal(403, {"detail": f"This needs the role {least}, of a person or program."})
 
 
 def words(text: str) -> list[str]:

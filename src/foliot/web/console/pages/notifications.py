@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_number
-from foliot.web.console.pages.form_routes import form_route, items_of, require_role, words
+from foliot.web.console.pages.form_routes import form_route, items_of, words
 from foliot.web.console.pages.incidents import EVENTS
 from foliot.web.console.pages.settings import AT, render_section, section
 from foliot.web.console.site import Context, Visit, action, done
@@ -110,9 +110,8 @@ async def channels(visit: Visit) -> Context:
     return {"channels": await items_of(visit, "/channels"), "kinds": KINDS}
 
 
-@section("channels", "settings_channel.html")
+@section("channels", "settings_channel.html", "editor")
 async def new_channel(visit: Visit) -> Context:
-    await require_role(visit, "editor")
     kind = visit.param("kind")
     config = {"kind": kind if kind in KINDS else "email"}
     return await _channel_form(visit, {"id": None, "name": "", "enabled": True, "config": config})
@@ -197,13 +196,14 @@ EMPTY_RULE: dict[str, Any] = {
 }
 
 
+@section("rules", "settings_rule.html", "editor")
+async def new_rule(visit: Visit) -> Context:
+    return await _rule_form(visit, EMPTY_RULE)
+
+
 @section("rules", "settings_rule.html")
 async def rule(visit: Visit) -> Context:
-    rule_id = visit.path.get("rule_id")
-    if rule_id is None:
-        await require_role(visit, "editor")
-    found = await visit.api.get(f"/notification-rules/{rule_id}") if rule_id else EMPTY_RULE
-    return await _rule_form(visit, found)
+    return await _rule_form(visit, await visit.api.get(f"/notification-rules/{visit.path['rule_id']}"))
 
 
 async def _rule_form(visit: Visit, found: dict[str, Any], problems: list[str] | None = None) -> Context:
@@ -295,7 +295,7 @@ ROUTES = [
     ),
     form_route(f"/settings{CHANNEL}/delete", f"DELETE {CHANNEL}", f"{AT}/channels", "channel-deleted"),
     Route("/settings/rules", rules),
-    Route("/settings/rules/new", rule),
+    Route("/settings/rules/new", new_rule),
     Route("/settings/rules/new", action(save_rule), methods=["POST"]),
     Route("/settings/rules/{rule_id}", rule),
     Route("/settings/rules/{rule_id}", action(save_rule), methods=["POST"]),

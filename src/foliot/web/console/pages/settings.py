@@ -39,12 +39,12 @@ Gather = Callable[[Visit], Awaitable[Context]]
 
 
 def section(
-    name: str, template: str | None = None
+    name: str, template: str | None = None, least: str = "viewer"
 ) -> Callable[[Gather], Callable[[Request], Awaitable[Response]]]:
     """A page of the settings, with the list of sections beside it."""
 
     def decorate(gather: Gather) -> Callable[[Request], Awaitable[Response]]:
-        @page(template or f"settings_{name}.html", "settings")
+        @page(template or f"settings_{name}.html", "settings", least)
         async def shown(visit: Visit) -> Context:
             return {"section": name, "sections": SECTIONS, **await gather(visit)}
 
