@@ -136,6 +136,7 @@ async def open_api(
     authenticator: Authenticator | None = None,
     rates: RateLimits | None = None,
     vault: Vault | None = None,
+    dialects: Sequence[str] = (),
 ) -> AsyncIterator[ApiHarness]:
     async def probe() -> Readiness:
         return Readiness()
@@ -155,6 +156,7 @@ async def open_api(
         rates=rates,
         vault=vault or a_vault(),
         reach=LOCAL,
+        dialects=dialects,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:

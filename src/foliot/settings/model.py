@@ -78,6 +78,10 @@ class Settings(ClientSettings):
         "Networks of proxies that may name the address and scheme of their clients by X-Forwarded-For and X-Forwarded-Proto, "
         "divided by commas. Default: none, and the headers are ignored.",
     )
+    dialects: Annotated[Words, some_of("scheduled-jobs", "actions", "schedules", "job-fields")] = setting(
+        (),
+        "Interfaces of other systems that the API answers to as well, divided by commas: docs/reference/dialects.md. Default: none.",
+    )
     api_processes: Annotated[int, whole_number(1, 64)] = flag("api_processes")
     app: Annotated[str | None, TEXT] = flag("app")
 

@@ -80,8 +80,15 @@ NOTICES = {
     "job-resumed": "The job is active again.",
     "job-disabled": "The job is disabled.",
     "job-skips": "The next planned time will be skipped.",
+    "job-skips-undone": "No planned time will be skipped.",
     "job-archived": "The job was archived. Find it with status:archived.",
+    "job-archived-stopped": "The job was archived. Find it with status:archived.",
+    "job-restored": "The job is back, and disabled until somebody resumes it.",
     "job-reverted": "The job was reverted.",
+    "alerts-muted": "No message about this job leaves any more.",
+    "alerts-unmuted": "Messages about this job leave again.",
+    "runs-created": "The runs were created.",
+    "no-runs-created": "There was nothing to create.",
     "run-created": "The run was created.",
     "run-cancelled": "The run was cancelled, or asked to stop.",
     "run-retried": "A new run was created from the earlier one.",
@@ -126,6 +133,12 @@ UNDO = {
     "job-paused": "/console/jobs/{}/resume",
     "job-resumed": "/console/jobs/{}/pause",
     "job-disabled": "/console/jobs/{}/resume",
+    "job-skips": "/console/jobs/{}/undo-skip",
+    "job-archived": "/console/jobs/{}/unarchive",
+    "job-archived-stopped": "/console/jobs/{}/restore",
+    "job-saved": "/console/jobs/{}/undo-edit",
+    "job-reverted": "/console/jobs/{}/undo-edit",
+    "alerts-muted": "/console/jobs/{}/unmute",
     "freeze-created": "/console/freezes/{}/lift",
 }  # the address that takes a notice's action back, with the id of its object
 LIVE_KINDS = " ".join(sorted(KINDS))
@@ -308,6 +321,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ms": text.milliseconds, "number": text.number, "pretty": text.as_json}
+    made.filters |= {"python": repr, "filter_value": text.filter_value}
     made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern, "plain": text.without_colours}
     return made
 
