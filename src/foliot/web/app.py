@@ -53,6 +53,7 @@ from foliot.web.api import (
     worker,
     workspaces,
 )
+from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
 from foliot.web.dialects import JOB_FIELDS, ROUTERS
@@ -128,6 +129,7 @@ def create_app(
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
     links: SignInLinks | None = None,
+    openid: OpenIdSignIn | None = None,
     agent_routes: Callable[[ASGIApp], list[BaseRoute]] | None = None,
     dialects: Sequence[str] = (),
     public_url: str | None = None,
@@ -174,7 +176,7 @@ def create_app(
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.add_api_route("/docs", show_reference, methods=["GET", "HEAD"], include_in_schema=False)
         app.add_api_route("/console", to_console, methods=["GET", "HEAD"], include_in_schema=False)
-        app.mount("/console", create_console(app, database, links=links))
+        app.mount("/console", create_console(app, database, links=links, openid=openid))
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
         for name in dialects:

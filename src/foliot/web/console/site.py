@@ -26,6 +26,7 @@ from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import (
     HOME,
     WORKSPACE_COOKIE,
@@ -398,8 +399,10 @@ async def on_failure(request: Request, error: Exception) -> Response:
     return render_plain(Visit(request, visitor_api(request)), ApiRefusal(500, problem))
 
 
-def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | None = None) -> Starlette:
-    """Build the console. `api` is the application that serves /api/v1 in this process; only the clock of `database` is used."""
+def create_console(
+    api: ASGIApp, database: Database, *, links: SignInLinks | None = None, openid: OpenIdSignIn | None = None
+) -> Starlette:
+    """Build the console. `api` is the application that serves /api/v1 in this process; pages use no more of `database` than its clock."""
     from foliot.web.console.pages import ROUTES  # noqa: PLC0415  # pages use this module
 
     routes = [Route("/static/{name}", static_file), *ROUTES]
@@ -420,4 +423,5 @@ def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | Non
     console.state.api = api
     console.state.database = database
     console.state.links = links or SignInLinks()
+    console.state.openid = openid
     return console
