@@ -135,9 +135,7 @@ async def insert_expiring(tx: Tx, within: timedelta, limit: int) -> int:
         "until_text": until.isoformat(),
         "limit": limit,
     }
-    await tx.execute(
-        sql.missed_runs.forget_expiries, {"workspace_id": tx.workspace_id, "now": tx.now}
-    )
+    await tx.execute(sql.missed_runs.forget_expiries, {"workspace_id": tx.workspace_id, "now": tx.now})
     return await tx.execute(sql.missed_runs.insert_expiring, params)
 
 

@@ -14,3 +14,8 @@ CREATE POLICY expiry_notices_own_workspace ON expiry_notices TO foliot_app
     WITH CHECK (workspace_id = NULLIF(current_setting('foliot.workspace', true), '')::uuid);
 DROP INDEX expiry_notices_by_end;
 CREATE INDEX expiry_notices_by_end ON expiry_notices (workspace_id, ends_at);
+ALTER TABLE expiry_notices DROP CONSTRAINT expiry_notices_pkey, ADD CONSTRAINT expiry_notices_pkey PRIMARY KEY (workspace_id, subject, ends_at);
+
+-- A token has 192 random bits; a unique index over all workspaces would tell of those of others.
+ALTER TABLE incoming_webhooks DROP CONSTRAINT incoming_webhooks_token_is_unique;
+CREATE INDEX incoming_webhooks_by_token ON incoming_webhooks (token);
