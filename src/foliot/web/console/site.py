@@ -88,6 +88,17 @@ NOTICES = {
     "freeze-created": "The freeze is in force.",
     "freeze-lifted": "The freeze was lifted.",
     "key-revoked": "The key was revoked.",
+    "incident-acknowledged": "The incident is acknowledged. Its reminders stop.",
+    "incident-snoozed": "The incident is snoozed.",
+    "incident-muted": "Nothing more is sent about this incident.",
+    "incident-unmuted": "Messages about this incident are sent again.",
+    "incident-closed": "The incident is closed.",
+    "incident-noted": "The note was saved.",
+    "room-created": "The room was created.",
+    "room-saved": "The room was saved.",
+    "room-deleted": "The room was deleted.",
+    "message-sent": "The message was sent.",
+    "delivery-replayed": "It is sent again.",
 }  # shown once after a form, by the name in the cookie
 UNDO = {
     "job-paused": "/console/jobs/{}/resume",
