@@ -57,7 +57,7 @@ SHOWN = {
     "/audit": "/audit",
 }
 VIEWS = {
-    "/jobs": ("?q=failures>=1", "?q=hourly", "?sort=next_run_at"),
+    "/jobs": ("?q=failures%3E=1", "?q=hourly", "?sort=next_run_at"),
     "/runs": ("?q=status:failed", "?q=since:24h", "?q=status:waiting,ready,running"),
 }
 ASSET = re.compile(r'(?:href|src)="(/console/static/[\w.-]+)["#]')
