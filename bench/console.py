@@ -323,7 +323,8 @@ SELECT workspace_id, job_id, created_at::date, count(*) FILTER (WHERE status <> 
 INSERT INTO workspace_days (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
 SELECT workspace_id, created_at::date, count(*), count(*) FILTER (WHERE status <> 'skipped'), count(*) FILTER (WHERE status = 'succeeded'),
        count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'skipped'), count(*) * 1.15, count(*) * 0.05
-  FROM runs WHERE created_at < date_trunc('day', now()) GROUP BY 1, 2
+  FROM runs WHERE created_at < date_trunc('day', now()) GROUP BY 1, 2;
+UPDATE scans SET position = (SELECT max(id::text)::uuid FROM runs WHERE created_at < date_trunc('day', now())) WHERE name = 'roll_up'
 """
 _COUNTERS = """
 UPDATE timers SET fire_count = %(rounds)s, run_count = %(rounds)s, success_count = %(rounds)s - 3, failure_count = 2, skip_count = 1,
