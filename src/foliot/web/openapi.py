@@ -37,6 +37,8 @@ TAGS = {
     "incidents": "Failures that need a look, and what was sent about them.",
     "channels": "Where notifications go.",
     "notification-rules": "Who hears of what.",
+    "webhooks": "Addresses of jobs that other programs call: signed triggers and check-ins. Outgoing webhooks are channels.",
+    "imports": "Jobs of other schedulers.",
     "rooms": "Chat rooms that jobs and agents write in, and their webhooks.",
     "secrets": "Values that jobs use and nobody reads, and the master key.",
     "members": "People, agents and services of a workspace.",
@@ -85,7 +87,7 @@ def _describe(app: Any) -> dict[str, Any]:
         "license": {"name": LICENCE, "identifier": LICENCE},
         "contact": {"name": "Foliot"},
     }
-    schema["servers"] = [{"url": app.root_path or "/", "description": "This server."}]
+    schema["servers"] = [{"url": app.state.root_path or "/", "description": "This server."}]
     schema["tags"] = [{"name": name, "description": about} for name, about in TAGS.items()]
     shapes = schema["components"]["schemas"]
     shapes |= models_json_schema([(each, "serialization") for each in UNSEEN], ref_template=REF + "{model}")[
@@ -149,7 +151,9 @@ def _names(shapes: dict[str, Any]) -> dict[str, str]:
     names = {}
     for name in shapes:
         plain = re.sub(r"^(Counted)?Page_(\w+?)(Out)?_$", r"\2Page", name)
-        names[name] = plain.replace("-Input", "In").replace("-Output", "Out")
+        names[name] = plain.replace("-", "")
+    if len(set(names.values())) < len(names):
+        raise RuntimeError("Two shapes of the API would have the same name in its description.")
     return {name: plain for name, plain in names.items() if name != plain}
 
 

@@ -14,7 +14,7 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.policy import Breaker, Retention, Retry
+from foliot.domain.policy import Breaker, NotifyPolicy, Retention, Retry
 from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
@@ -162,9 +162,12 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
 
 
 def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
-    """The next times of a job; those within a freeze say so."""
-    items = times_out(upcoming.job.definition.spec.schedule, upcoming.times)
+    """The next times of a job; those within a freeze say so, and those that will be skipped on request."""
+    job = upcoming.job
+    items = times_out(job.definition.spec.schedule, upcoming.times)
     for item, time in zip(items, upcoming.times, strict=True):
+        if job.skip_next and time.planned_for <= (job.skip_until or upcoming.times[0].planned_for):
+            item.notes.append(f"It will be skipped: {job.skip_next}")
         if (freeze := freeze_at(upcoming.freezes, time.due_at)) is not None:
             item.notes.append(freeze_note(freeze))
     return TimesOut(items=items, notes=list(upcoming.notes))
@@ -344,6 +347,17 @@ def retry_out(retry: Retry) -> wire.Retry:
 
 
 @lru_cache(SHARED)
+def _notify(policy: NotifyPolicy | None) -> wire.Notify | None:
+    if policy is None:
+        return None
+    return wire.Notify(
+        email=policy.email,
+        slack=policy.slack,
+        whatsapp=policy.whatsapp,
+        recipients=list(policy.recipients),
+    )
+
+
 def retention_out(retention: Retention) -> wire.Retention:
     return wire.Retention(keep=retention.keep, keep_last=retention.keep_last, mode=retention.mode.value)
 
@@ -379,6 +393,7 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "on_lost": spec.limits.on_lost.value,
         "target": _target(spec.target),
         "retention": retention_out(definition.retention),
+        "notify": _notify(definition.notify),
         "tags": list(spec.tags),
         "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
         "owner": definition.owner_id,
