@@ -49,7 +49,7 @@ CUT = """() => [...document.querySelectorAll("main *, aside *, header *")].filte
   return ["hidden", "clip"].includes(style.overflowX) && style.textOverflow !== "ellipsis" && !each.closest("svg")
     && each.clientWidth > 4 && each.scrollWidth > each.clientWidth + 2;
 }).map(each => each.outerHTML.slice(0, 120))"""
-SIZES = {
+SIZES: dict[str, dict[str, Any]] = {
     "narrow": {"viewport": {"width": 360, "height": 740}},
     "zoomed": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},  # a wide screen at 200 %
     "wide": {"viewport": {"width": 1920, "height": 1000}},
