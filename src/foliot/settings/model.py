@@ -127,6 +127,9 @@ class Settings(ClientSettings):
         0,
         "How many processes the user of command_user may have at once, all its commands together; 0 is no limit.",
     )
+    event_url: Annotated[str | None, url("http", "https")] = setting(
+        None, "Endpoint that takes the events of jobs of type event which name none."
+    )
     python_packages: Annotated[Words, PACKAGES] = setting(
         (),
         "Installed packages, divided by commas, whose plain functions jobs of type python may name. Decorated functions, and "
