@@ -1,4 +1,4 @@
-"""Take the pictures of the console: `./dev screenshots [folder]`.
+"""Take the pictures of the console: `./dev screenshots [folder]`, or only those of the docs: `./dev screenshots --docs`.
 
 Starts a server with the sample workspace in a temporary directory and walks the console's list of routes. Every page is taken
 light, dark and at 360 px, with and without content, into `folder` (default: .cache/screenshots, which git ignores). The pictures
@@ -59,7 +59,8 @@ def main() -> int:
     if chromium is None:
         print("Chromium is missing. On Debian: apt-get install chromium", file=sys.stderr)
         return 1
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ALL
+    given = [each for each in sys.argv[1:] if each != "--docs"]
+    folder = Path(given[0]) if given else ALL
     folder.mkdir(parents=True, exist_ok=True)
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as directory, served(Path(directory)) as base:
@@ -123,6 +124,9 @@ def take_pictures(chromium: str, base: str, key: str, samples: Samples, folder: 
                 for path, address in addresses(samples):
                     if workspace == "empty" and "{" in path:
                         continue  # there is nothing of this kind
+                    is_in_docs = workspace == "acme" and look in IN_DOCS.get(path, ("", ()))[1]
+                    if "--docs" in sys.argv and not is_in_docs:
+                        continue
                     take_picture(
                         page, path, address, f"{look}{'' if workspace == 'acme' else '-empty'}", folder
                     )
@@ -136,7 +140,11 @@ def take_picture(page: Any, path: str, address: str, look: str, folder: Path) ->
         answer = page.goto(address)
     except Error:  # a download
         return
-    if answer is None or "html" not in answer.headers.get("content-type", "") or page.locator("h1").count() == 0:
+    if (
+        answer is None
+        or "html" not in answer.headers.get("content-type", "")
+        or page.locator("h1").count() == 0
+    ):
         return
     name = re.sub(r"\W+", "-", path).strip("-") or "today"
     file = folder / f"{name}-{look}.png"
