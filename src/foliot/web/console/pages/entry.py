@@ -7,7 +7,6 @@ import re
 from http import HTTPStatus
 from urllib.parse import quote
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -100,7 +99,7 @@ async def join(request: Request) -> Response:
 async def begin_openid(request: Request) -> Response:
     openid: OpenIdSignIn | None = request.app.state.openid
     if openid is None:
-        raise HTTPException(404)
+        return RedirectResponse("/console/sign-in", status_code=303)
     try:
         return await openid.begin(request)
     except SignInRefused as refused:
@@ -112,7 +111,9 @@ async def finish_openid(request: Request) -> Response:
     openid: OpenIdSignIn | None = request.app.state.openid
     flow = read_flow(request.cookies.get(FLOW_COOKIE, ""))
     response: Response
-    if openid is None or flow is None:
+    if openid is None:
+        response = RedirectResponse("/console/sign-in", status_code=303)
+    elif flow is None:
         response = _form(request, "This sign-in was not begun in this browser, or it took too long.", 403)
     else:
         response = await _finish(request, openid, flow)
