@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import click
 import typer.main
@@ -27,7 +28,9 @@ PROGRAMS = Not("for programs that send many writes at once; people use the bulk 
 SAME_AS_REVOKE = Not("the same as revoke")
 PREVIEW = Not("shown before the action itself")
 HOSTS = Not("a host describes itself; its administrator uses the command line on it")
-HOOKS = Not("its secret goes into another system by a command or a program; no page of the console yet")
+HOOKS = Not(
+    "its secret goes into another system by a command or a program; the console has no page for it yet"
+)
 EDITOR = Not("the editor changes the fields that a person changed, by PATCH")
 # Operation: the command, the address of the form in the console.
 TABLE: dict[str, tuple[str | Not, str | Not]] = {
@@ -140,7 +143,8 @@ def test_every_form_of_the_table_exists() -> None:
     assert wanted - known == set()
 
 
-def commands(command: click.Command, words: tuple[str, ...]) -> Iterator[str]:
+def commands(command: Any, words: tuple[str, ...]) -> Iterator[str]:
+    """The words of each command below this one."""
     if hasattr(command, "list_commands"):
         context = click.Context(command)
         for name in command.list_commands(context):

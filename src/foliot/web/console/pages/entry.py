@@ -30,7 +30,7 @@ from foliot.web.console.session import (
     safe_next,
     visitor_api,
 )
-from foliot.web.console.site import RANKS, SECURITY_HEADERS, Visit, action, read_form, render
+from foliot.web.console.site import NAVIGATION, RANKS, SECURITY_HEADERS, Visit, action, read_form, render
 
 YEAR = 365 * 86_400
 MOST_FOUND = 6
@@ -188,7 +188,7 @@ async def search(request: Request) -> Response:
     )
     pages = [
         _found(t(label), f"/console/{name}" if name != "today" else HOME, name)
-        for _, items in request.app.state.navigation
+        for _, items in NAVIGATION
         for _, label, name, least in items
         if RANKS[me["role"] or "viewer"] >= RANKS[least]
     ]
