@@ -30,6 +30,7 @@ from foliot.storage.tx import Tx
 
 _ATTEMPTS = 2  # between two of them a claim may make a run wait for a limit, or a limit release one
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+_REVISION_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "revisions": ints}
 _EXTERNAL_ID_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "external_ids": texts}
 
 
@@ -91,6 +92,7 @@ class Claimed(NamedTuple):
     attempt: int
     deadline_at: datetime
     trigger: Trigger
+    revision: int | None = None  # of its job; a remote worker is not told
 
 
 class ClaimOrder(NamedTuple):
@@ -117,6 +119,7 @@ class ClaimedJob(NamedTuple):
     config: dict[str, Any] | None
     payload: dict[str, Any] | None
     workspace: str  # its slug
+    revision: int
 
 
 class ClaimedRun(NamedTuple):
@@ -234,7 +237,14 @@ async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
     """Load the jobs and the records of claimed runs."""
     params = {"job_ids": uuids([each.job_id for each in claimed])}
     rows = await tx.fetch_tuples(sql.run_queue.jobs_of_runs, params)
-    jobs = {job_id: ClaimedJob(name, config, payload, slug) for job_id, name, config, payload, slug in rows}
+    jobs = {row[0]: ClaimedJob(*row[1:]) for row in rows}
+    edited = [
+        (each.run_id, job.revision)
+        for each in claimed
+        if (job := jobs.get(each.job_id)) is not None and job.revision != each.revision
+    ]
+    if edited:
+        await tx.execute(sql.run_queue.correct_revisions, packed(_REVISION_COLUMNS, edited))
     found = await tx.fetch_tuples(
         sql.run_queue.records_of_runs, {"run_ids": uuids([each.run_id for each in claimed])}
     )
@@ -257,7 +267,7 @@ async def claim(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) ->
         rows = await tx.fetch_tuples(sql.run_queue.claim, params)
     except UniqueViolation as error:
         raise OverlapFoundError from error
-    return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
+    return [Claimed._make((*row[:-2], _TRIGGERS[row[-2]], row[-1])) for row in rows]
 
 
 async def claim_locked(
@@ -272,7 +282,7 @@ async def claim_locked(
         return []
     params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "longest": longest}
     rows = await tx.fetch_tuples(sql.run_queue.claim_locked, {**params, "now": tx.now})
-    return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
+    return [Claimed._make((*row[:-2], _TRIGGERS[row[-2]], row[-1])) for row in rows]
 
 
 async def promote(tx: Tx, runs: Sequence[WaitingRun]) -> None:

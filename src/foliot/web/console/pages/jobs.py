@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_json, read_number
 from foliot.web.console.site import Context, Visit, action, done, page
+from foliot.wire.jobs import JobIn, JobOut
 
 PAGE = 50
 STRIP = 60
@@ -79,11 +80,7 @@ async def job_page(visit: Visit) -> Context:
     }
 
 
-_NOT_DEFINITION = frozenset({
-    "id", "status", "next_run_at", "owner", "owner_name", "inherited", "enabled", "status_reason", "status_at", "paused_until", "managed_by", "fire_count", "run_count",
-    "success_count", "failure_count", "skip_count", "consecutive_failures", "last_fire_at", "last_run_at", "last_run_id",
-    "last_run_status", "last_error", "revision", "created_by", "created_at", "updated_at", "warnings",
-})  # fmt: skip
+_NOT_DEFINITION = frozenset(JobOut.model_fields) - frozenset(JobIn.model_fields) | {"owner", "enabled"}
 
 
 def _mark(visit: Visit, run: dict[str, Any], job: dict[str, Any]) -> dict[str, object]:
