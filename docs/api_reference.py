@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, cast
 
 from docs.api_examples import BODIES, QUERIES
+from foliot.web.api.writes import DRY_RUN
 from foliot.web.app import create_app
 from foliot.web.openapi import describe_api
 
@@ -30,7 +31,7 @@ in OpenAPI 3.1, is served at `/openapi.json` to whoever has a key.
 - **Times** are RFC 3339 with an offset and answered in UTC. **Durations** are text (`90s`, `10m`, `1h30m`) or ISO 8601 (`PT10M`).
 - **Pages**: `limit` (50, at most 200) and `cursor`; an answer's `next_cursor` is null at the end.
 - **Repeats**: every POST takes `Idempotency-Key`. Within 24 hours the same key with the same body is not done again and gets the first
-  answer, with `Idempotency-Replayed: true`; with another body it is refused (422), and while the first is under way (409).
+  answer, with `Idempotent-Replayed: true`; with another body it is refused (422), and while the first is under way (409).
 - **Lost updates**: a job's `ETag` sent as `If-Match` refuses (412) to write over what you have not seen.
 - **Errors** are problem+json ([Problem](#problem)) with a stable `code`: [all of them](errors.md). Everything may answer 401 (no valid
   key), 403 (this key may not), 404, 422 (wrong fields), 429 (too many requests, with `Retry-After`) or 503 (no database right now);
@@ -142,7 +143,9 @@ def answers(operation: Json) -> str:
         if status in COMMON_ANSWERS:
             continue
         content = answer.get("content", {})
-        if status.startswith("2"):
+        if status == DRY_RUN:
+            found.append(f"with dry_run 200 {value(content['application/json']['schema'])}")
+        elif status.startswith("2"):
             said = [
                 value(each["schema"]) if "schema" in each else f"`{kind}`" for kind, each in content.items()
             ]
@@ -155,9 +158,9 @@ def answers(operation: Json) -> str:
 
 def shapes(schema: Json) -> dict[str, Json]:
     return {
-        neat(name): shape
+        name: shape
         for name, shape in schema["components"]["schemas"].items()
-        if ("properties" in shape or "enum" in shape) and not name.startswith(("Page_", "CountedPage_"))
+        if ("properties" in shape or "enum" in shape) and not name.endswith("Page")
     }
 
 
@@ -206,15 +209,12 @@ def value(shape: Json, *, nullable: bool = True) -> str:
 
 
 def reference(name: str) -> str:
-    if paged := re.fullmatch(r"(Counted)?Page_(\w+)_", name):
-        counted = ", counted" if paged[1] else ""
-        return f"page of [{paged[2]}](#{paged[2].lower()}){counted}"
-    return f"[{neat(name)}](#{neat(name).lower()})"
-
-
-def neat(name: str) -> str:
-    """One shape that Foliot reads and writes alike has two names in the description."""
-    return name.removesuffix("-Input").removesuffix("-Output")
+    shape = description()["components"]["schemas"][name]
+    if name.endswith("Page"):
+        return f"page of {value(shape['properties']['items']['items'])}"
+    if "anyOf" in shape:
+        return value(shape)
+    return f"[{name}](#{name.lower()})"
 
 
 def text(shape: Json) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from foliot.cli.job_file import read_job_file
-from foliot.cli.yaml_text import read_yaml, write_yaml
+from foliot.cli.yaml_text import read_yaml
 from foliot.domain.errors import Invalid
+from foliot.sdk.sync.job_export import write_yaml
 from tests.cli.conftest import RunCommand
 from tests.cli.test_commands import PATIENCE
 

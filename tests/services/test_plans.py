@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from foliot.domain.filters import read_query
+from foliot.domain.filters import Between, read_query
 from foliot.domain.filters.fields import RUNS
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.storage.queries import SqlQuery, sql
@@ -80,11 +80,13 @@ FILTERS = [
     "since:9d until:2d -trigger:backfill",
     "tag:x",
     "worker:a attempts:>1",
+    "error:boom",
 ]
 
 
 def both_steps(crowd: Crowd, walk: RunScan) -> set[str]:
-    return crowd.walks(*walk.page(50)) | crowd.walks(*walk.end())
+    summary = walk.summary(Between(), NOON, 48)
+    return crowd.walks(*walk.page(50)) | crowd.walks(*walk.end()) | crowd.walks(*summary)
 
 
 @pytest.mark.requirement("S1-D3", "S1-SC-005", "S2-23", "S4-11")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 
@@ -21,3 +22,14 @@ def test_due_timers_come_in_the_order_of_their_index_without_a_sort(owner: psyco
     plan = "\n".join(row[0] for row in owner.execute(b"EXPLAIN " + sql.fires.take_due.text, params))
     assert "Index Scan using timers_due" in plan
     assert "Sort" not in plan
+
+
+def test_recent_runs_of_several_jobs_walk_the_index_of_each(owner: psycopg.Connection[Any]) -> None:
+    """A list of jobs shows a strip of marks for each: it must not read the runs of the workspace."""
+    owner.execute("SET search_path TO foliot")
+    owner.execute("SET enable_seqscan TO off")
+    owner.execute("SET enable_bitmapscan TO off")
+    params = {"job_ids": [uuid4()], "limit": 30, "visible_owner": None}
+    statement = b"EXPLAIN " + sql.run_history.list_recent.text
+    plan = "\n".join(row[0] for row in owner.execute(statement, params))
+    assert "Index Scan using runs_newest_of_a_job" in plan

@@ -179,7 +179,7 @@ def test_pages_and_single_actions_work_without_script(browser: Any, session: Any
     page.get_by_role("button", name="Pause").first.click()
     page.get_by_label("Reason").fill("no script needed")
     page.locator("#pause button.primary").click()
-    assert "paused · no script needed" in page.locator("#head").inner_text()
+    playwright.expect(page.locator("#head")).to_contain_text("paused · no script needed")
     context.close()
 
 

@@ -42,6 +42,7 @@ TABLE = {
     ("GET", "/api/v1/jobs/{job_id}/explain"): "viewer",
     ("GET", "/api/v1/jobs/{job_id}/stats"): "viewer",
     ("GET", "/api/v1/runs"): "viewer",
+    ("GET", "/api/v1/runs/summary"): "viewer",
     ("GET", "/api/v1/runs/{run_id}"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/attempts"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/explain"): "viewer",

@@ -247,3 +247,20 @@ async def test_a_filter_does_not_reach_into_another_workspace(api: ApiHarness) -
     made = await api.create_job(who="globex", name="canary", tags=["canary"])
     for q in ("canary", "tag:canary", f"id:{made['id']}", f"owner:{made['owner']}"):
         assert await names(api, q=q) == []
+
+
+async def test_a_filter_by_upstream_finds_the_jobs_that_depend_on_it(api: ApiHarness) -> None:
+    first = await api.create_job(name="first")
+    edge = {"job": first["id"]}
+    await api.create_job(name="second", schedule=BY_HAND, depends_on=[edge])
+    await api.create_job(name="apart")
+    assert await names(api, q=f"upstream:{first['id']}") == ["second"]
+    assert await names(api, q=f"-upstream:{first['id']}") == ["apart", "first"]
+
+
+async def test_a_job_is_read_with_its_warnings_on_request(api: ApiHarness) -> None:
+    made = await api.create_job(name="test")
+    assert any("does not say" in each for each in made["warnings"])
+    again = await api.request("GET", f"/jobs/{made['id']}", role="viewer", params={"warnings": "true"})
+    assert again.json()["warnings"] == made["warnings"]
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["warnings"] == []

@@ -242,3 +242,33 @@ async def test_an_agent_reaches_the_runs_of_its_own_jobs_alone(api: ApiHarness, 
     assert (await api.request("GET", f"/runs/{theirs['id']}")).json()["status"] == "ready"
     stats = (await api.request("GET", "/stats", role="agent")).json()
     assert (stats["jobs"]["active"], stats["now"]["ready"]) == (1, 1)
+
+
+async def test_recent_runs_of_several_jobs_come_in_one_answer(api: ApiHarness, clock: ManualClock) -> None:
+    jobs = [await api.create_job(name=f"job {n}") for n in range(2)]
+    theirs = await api.create_job(who="globex", name="theirs")
+    for one in jobs:
+        for _ in range(3):
+            clock.advance(timedelta(seconds=1))
+            await api.request("POST", f"/jobs/{one['id']}/run")
+    await api.request("POST", f"/jobs/{theirs['id']}/run", who="globex")
+    asked = [each["id"] for each in (*jobs, theirs)]
+    answer = await api.request("GET", "/recent-runs", params={"job": asked, "limit": 2})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()["items"]
+    assert [each["job_id"] for each in found] == [each["id"] for each in jobs]
+    assert [[run["number"] for run in each["runs"]] for each in found] == [[3, 2], [3, 2]]
+    listed = (await api.request("GET", f"/jobs/{jobs[0]['id']}/runs", params={"limit": 2})).json()["items"]
+    for run, short in zip(listed, found[0]["runs"], strict=True):
+        assert {name: run[name] for name in short} == short
+    assert (await api.request("GET", "/recent-runs")).status_code == 422
+
+
+async def test_recent_runs_show_an_agent_its_own_jobs_alone(api: ApiHarness) -> None:
+    job = await api.create_job(name="of a person")
+    await api.request("POST", f"/jobs/{job['id']}/run")
+    key = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    answer = await api.http.get(
+        "/api/v1/recent-runs", params={"job": job["id"]}, headers={"Authorization": f"Bearer {key}"}
+    )
+    assert answer.json() == {"items": []}

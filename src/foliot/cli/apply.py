@@ -99,8 +99,7 @@ def export(
     ] = None,
 ) -> None:
     """Write jobs to a file for `foliot apply`: YAML, or JSON with -o json. Archived jobs are left out."""
-    from foliot.cli.job_file import job_file_of
-    from foliot.cli.yaml_text import write_yaml
+    from foliot.sdk.sync.job_export import job_file_of, write_yaml
     from foliot.sdk.sync.plan import unique_names
 
     jobs = sorted(

@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import UUID
 
 from pydantic import ValidationError
 
 from foliot.cli.yaml_text import YamlDocument, read_document
 from foliot.domain.errors import Invalid
 from foliot.sdk.errors import Invalid as InvalidJob
-from foliot.sdk.sync.entries import FILE_TAG, INHERITABLE, JobEntry, error_lines, job_definition, read_entry
+from foliot.sdk.sync.entries import FILE_TAG, JobEntry, error_lines, read_entry
 from foliot.wire.calendars import CalendarIn
 from foliot.wire.fleet import LimitIn
-from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.rooms import RoomIn
 
-SAME_INSTANT = timedelta(seconds=1)
 MAX_SET = 40
 _SET = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{MAX_SET - 1}}}", re.ASCII)
 _NOT_IN_SET = re.compile(r"[^a-z0-9_.-]+", re.ASCII)
@@ -144,48 +140,6 @@ class _SectionReader:
         repeated = [each for each, times in Counter(names).items() if times > 1 and each is not None]
         self.problems += [f'"{each}" occurs twice in {section}. Names must be unique.' for each in repeated]
         return tuple(items)
-
-
-def job_file_of(
-    jobs: Iterable[JobOut], names: Mapping[UUID, str], calendars: Mapping[UUID, str]
-) -> dict[str, Any]:
-    """Return the content that `read_job_file` reads back as these jobs, without fields that have their defaults."""
-    return {"jobs": [_job_fields(job, names, calendars) for job in jobs]}
-
-
-def _job_fields(job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID, str]) -> dict[str, Any]:
-    values = job_definition(job, names, calendars)
-    fields = {name: values[name] for name in ("name", "description", "type") if values[name]}
-    fields["schedule"] = _schedule_fields(job)
-    for name, declared in JobFields.model_fields.items():
-        if name in fields or name not in values:  # written above, or inherited
-            continue
-        is_own = name in INHERITABLE or getattr(job, name) != declared.default
-        if is_own and values[name] not in ([], {}, None):
-            fields[name] = values[name]
-    for name in ("retry", "breaker", "retention"):
-        if name in fields:
-            fields[name] = getattr(job, name).model_dump(mode="json", exclude_defaults=True)
-    if "retry" in fields and job.retry.strategy == "list":
-        fields["retry"] |= {"delays": values["retry"]["delays"]}
-    if job.status == "disabled":
-        fields["enabled"] = False
-    return fields
-
-
-def _schedule_fields(job: JobOut) -> dict[str, Any]:
-    """Leave out defaults, and the anchor of an interval if it is the job's creation time."""
-    schedule = job.schedule
-    fields = schedule.model_dump(mode="json", exclude={"words"}, exclude_defaults=True)
-    if (
-        schedule.kind == "interval"
-        and schedule.anchor
-        and abs(schedule.anchor - job.created_at) < SAME_INSTANT
-    ):
-        fields.pop("anchor", None)
-    if schedule.kind in {"interval", "manual", "once"} and schedule.timezone == "UTC":
-        fields.pop("timezone", None)
-    return {"kind": schedule.kind, **fields}
 
 
 def _label(item: Any, section: str, index: int) -> str:

@@ -14,17 +14,7 @@ from typing import Any
 import yaml
 
 from foliot.domain.errors import Invalid
-
-_SCALARS = (
-    ("tag:yaml.org,2002:bool", re.compile(r"true|false"), "tf"),
-    ("tag:yaml.org,2002:null", re.compile(r"null|~|"), ["n", "~", ""]),
-    ("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)"), "-0123456789"),
-    (
-        "tag:yaml.org,2002:float",
-        re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"),
-        "-0123456789",
-    ),
-)
+from foliot.sdk.sync.job_export import JSON_SCALARS
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the one in C is ten times faster
@@ -41,19 +31,8 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return super().construct_mapping(node, deep)
 
 
-class _Dumper(yaml.SafeDumper):
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, indentless=False)
-
-
-for _kind in (_Loader, _Dumper):
-    for _tag, _pattern, _first in _SCALARS:
-        _kind.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern.pattern})$"), list(_first))
+for _tag, _pattern, _first in JSON_SCALARS:
+    _Loader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern.pattern})$"), list(_first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +106,3 @@ def _child(node: Any, name: str) -> tuple[Any, int] | None:
         found = node.value[int(name)]
         return found, found.start_mark.line + 1
     return None
-
-
-def write_yaml(value: Any) -> str:
-    return yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
-    )

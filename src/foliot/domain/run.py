@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,6 +56,21 @@ class RunError:
     code: str
     message: str
     traceback: str | None = None  # of a Python function that raised
+
+    @property
+    def fingerprint(self) -> str:
+        """The same text for the same error: ids and numbers in its message do not count. run_search.py computes it in SQL."""
+        shape = _VARIABLE.sub("#", self.message[:FINGERPRINTED]).encode().lower().strip()
+        return f"{self.code}:{hashlib.sha256(shape).hexdigest()[:16]}"
+
+
+# Classes are written out: Python and PostgreSQL read this pattern alike. Likewise only ASCII letters are lowered.
+VARIABLE_PARTS = (
+    "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+    "|0[xX][0-9a-fA-F]+|(?<![0-9A-Za-z_])[0-9a-fA-F]{12,}(?![0-9A-Za-z_])|[0-9]+"
+)
+FINGERPRINTED = 500  # characters of a message
+_VARIABLE = re.compile(VARIABLE_PARTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 T = TypeVar("T")
-_PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
+_PROBLEM: dict[str, Any] = {
+    "content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
+}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid key", **_PROBLEM},
     403: {"description": "This key may not", **_PROBLEM},

@@ -24,6 +24,7 @@ from foliot.domain.errors import FoliotError, Invalid, Unavailable
 from foliot.services.identity.authentication import Authenticator, Caller
 from foliot.web.admission import release_place
 from foliot.web.work_signal import WorkSignal
+from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 
@@ -64,10 +65,36 @@ class EventStream(StreamingResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def stream_response(description: str) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer of a route that may stream."""
-    content = {EventStream.media_type: {"schema": {"type": "string"}}}
-    return {200: {"content": content, "description": description}}
+def stream_response(description: str, **events: type[Shape]) -> dict[int | str, dict[str, Any]]:
+    """Describe the answer of a route that may stream: the events by name, each with the shape of its data."""
+    kinds = [_described_event(name, shape) for name, shape in events.items()]
+    schema = {
+        "type": "string",
+        "description": "Server-sent events; `contentSchema` has the fields of each.",
+        "contentMediaType": EventStream.media_type,
+        "contentSchema": {
+            "type": "array",
+            "items": kinds[0] if len(kinds) == 1 else {"anyOf": kinds},
+        },
+    }
+    return {200: {"content": {EventStream.media_type: {"schema": schema}}, "description": description}}
+
+
+ANY_NAME = "any"  # of an event, in `stream_response`
+
+
+def _described_event(name: str, shape: type[Shape]) -> dict[str, Any]:
+    data = {
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": {"$ref": f"#/components/schemas/{shape.__name__}"},
+    }
+    event = {"type": "string"} if name == ANY_NAME else {"type": "string", "const": name}
+    return {
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {"event": event, "id": {"type": "string"}, "data": data},
+    }
 
 
 def wants_stream(request: Request, *, follow: bool) -> bool:

@@ -48,3 +48,9 @@ class EventOut(Shape):
     skip_reason: str | None
     error_code: str | None
     actor: str | None = Field(description="The principal; null for the schedule and workers.")
+
+
+class MissedEventsOut(Shape):
+    """The data of the event `reset`."""
+
+    reason: str

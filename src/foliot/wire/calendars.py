@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StringConstraints, Tag
+from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
 from foliot.wire.jobs import WEEK, Weekday
-from foliot.wire.shape import ONE_LINE, Shape, tag
+from foliot.wire.shape import ONE_LINE, Shape, hide_defaults, tag
 
 CalendarName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ONE_LINE)]
 MOST_RULES = 1_000
@@ -74,6 +74,8 @@ class CalendarIn(Shape):
 
 class CalendarChange(Shape):
     """The fields to change. Rules are replaced as a whole."""
+
+    model_config = ConfigDict(json_schema_extra=hide_defaults)
 
     name: CalendarName = ""
     kind: Literal["blackout", "allow"] = "blackout"

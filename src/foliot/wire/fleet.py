@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import HostName
-from foliot.wire.shape import Shape
+from foliot.wire.shape import Shape, hide_defaults
 from foliot.wire.worker import Labels
 
 
@@ -132,6 +132,8 @@ class HostOut(Shape):
 
 class HostChange(Shape):
     """Only what is to change. Labels are replaced as a whole."""
+
+    model_config = ConfigDict(json_schema_extra=hide_defaults)
 
     labels: Labels = Field(default={})
     max_mutations: int = Field(default=1, ge=1, le=1_000)

@@ -11,18 +11,19 @@ from foliot.wire.jobs import TagText, Word
 from foliot.wire.shape import Shape
 
 _LISTS = ("jobs", "tags", "queues")
-# The service checks the same rule; the description shows it to the reader.
+# The service checks the same rule; the description shows it to the reader. Generators of clients ignore `not`, and would
+# make one class of each branch of `oneOf`.
 _ALL_OR_SOME: dict[str, Any] = {
-    "oneOf": [
-        {
-            "required": ["everything"],
-            "properties": {"everything": {"const": True}, **{name: {"maxItems": 0} for name in _LISTS}},
-        },
-        {
-            "properties": {"everything": {"const": False}},
-            "anyOf": [{"required": [name], "properties": {name: {"minItems": 1}}} for name in _LISTS],
-        },
-    ]
+    "not": {
+        "anyOf": [
+            {
+                "required": ["everything"],
+                "properties": {"everything": {"const": True}},
+                "anyOf": [{"required": [name], "properties": {name: {"minItems": 1}}} for name in _LISTS],
+            },
+            {"properties": {"everything": {"const": False}, **{name: {"maxItems": 0} for name in _LISTS}}},
+        ]
+    }
 }
 
 

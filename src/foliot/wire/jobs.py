@@ -249,7 +249,8 @@ class JobOut(JobDefinition, JobHead):
     created_at: Instant
     updated_at: Instant
     warnings: list[str] = Field(
-        default=[], description="What keeps its runs from starting; only in the answer to a write."
+        default=[],
+        description="What keeps its runs from starting, and what is often a mistake; only in the answer to a write, and on request.",
     )
 
 

@@ -14,7 +14,7 @@ from foliot.wire.shape import Shape, refusal, tag
 MOST_RECIPIENTS = 50
 ShortName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"\S")]
 MailAddress = Annotated[
-    str, StringConstraints(max_length=320, pattern=r"^[^\s@<>,;:\"()\[\]\\]+@[^\s@<>,;:\"()\[\]\\]+$")
+    str, StringConstraints(max_length=320, pattern=r'^[^\s@<>,;:"()\[\]\\]+@[^\s@<>,;:"()\[\]\\]+$')
 ]
 MailSender = Annotated[
     str, StringConstraints(max_length=400, pattern=r"^[^\r\n@<>]*<?[^\s@<>]+@[^\s@<>]+>?$")

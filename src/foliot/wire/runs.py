@@ -23,6 +23,11 @@ class RunErrorOut(Shape):
     traceback: str | None = Field(
         default=None, description="Of a Python function that raised, without secrets."
     )
+    fingerprint: str = Field(
+        default="",
+        description="Equal for the same error: numbers and ids in its message do not count. `error:` finds it.",
+        examples=["timeout:9f86d081884c7d65"],
+    )
 
 
 class AttemptOut(Shape):
@@ -151,6 +156,24 @@ class RunOut(Shape):
     )
 
 
+class RecentRunOut(Shape):
+    id: Id
+    number: int
+    status: RunStatus
+    skip_reason: str | None
+    planned_for: Instant
+    count: int | None = Field(description="How many planned times a gap record stands for.")
+
+
+class RecentRunsOut(Shape):
+    job_id: Id
+    runs: list[RecentRunOut] = Field(description="Newest first.")
+
+
+class RecentOut(Shape):
+    items: list[RecentRunsOut] = Field(description="One for each job that has records.")
+
+
 class CancelIn(Shape):
     reason: str | None = Field(default=None, min_length=1, max_length=1_000, examples=["wrong month"])
     force: bool = Field(
@@ -165,6 +188,48 @@ class RetryIn(Shape):
         default=None, description="Merged into the input of the repeated run, key by key."
     )
     override: bool = Field(default=False, description="Run even while a freeze holds the job.")
+
+
+class RunBucketOut(Shape):
+    """Runs that were planned for one stretch of time."""
+
+    at: Instant = Field(description="Its start.")
+    succeeded: int = 0
+    failed: int = Field(default=0, description="Failed, timed out or interrupted.")
+    skipped: int = 0
+    cancelled: int = 0
+    open: int = Field(default=0, description="Not ended yet.")
+
+
+class ErrorGroupOut(Shape):
+    """Runs that ended with the same error."""
+
+    fingerprint: str = Field(examples=["timeout:9f86d081884c7d65"])
+    code: str
+    message: str = Field(description="Of the newest.")
+    runs: int
+    jobs: int = Field(description="How many jobs they belong to.")
+    first_at: Instant = Field(description="The earliest planned time among them.")
+    last_at: Instant
+    run_id: Id = Field(description="The newest.")
+    job_id: Id
+    job_name: str | None
+
+
+class RunSummaryOut(Shape):
+    """Counts of the runs that a filter finds, over time and by error."""
+
+    since: Instant = Field(description="The start of the first bucket.")
+    until: Instant
+    bucket_seconds: int
+    buckets: list[RunBucketOut] = Field(description="Oldest first; empty ones are left out.")
+    runs: int = Field(description="Records that the filter finds among those read.")
+    by_status: dict[str, int]
+    errors: list[ErrorGroupOut] = Field(description="The most frequent first; at most fifty.")
+    complete: bool = Field(
+        description="False: the newest 5,000 records were read and there are older ones. Narrow the filter by `until` to count those."
+    )
+    counted_since: Instant | None = Field(description="If not complete: the oldest record that was read.")
 
 
 class ArtifactOut(Shape):

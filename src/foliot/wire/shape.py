@@ -41,6 +41,12 @@ class Shape(BaseModel):
             raise ValidationError.from_exception_data(cls.__name__, details) from None
 
 
+def hide_defaults(schema: dict[str, Any]) -> None:
+    """Remove defaults from the description of a change: a field that is left out stays as it is."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
 def refusal(kind: str, message: str, hint: str | None = None) -> PydanticCustomError:
     """Return an error for a validator to raise, with the hint in its context. Braces are escaped: pydantic reads a template."""
     context = {} if hint is None else {"hint": hint}
@@ -135,9 +141,17 @@ class Page(Shape, Generic[Item]):
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null at the end.")
 
 
+def _only_if_counted(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name not in {"total", "more"}]
+
+
 class CountedPage(Page[Item], Generic[Item]):
-    total: int = Field(description="The number over all pages; counted up to 10,000.")
-    more: bool = Field(description="True if there are more.")
+    """A page, and with `count` the number over all pages."""
+
+    model_config = ConfigDict(json_schema_extra=_only_if_counted)
+
+    total: int = Field(description="With `count`: the number over all pages, counted up to 10,000.")
+    more: bool = Field(description="With `count`: true if there are more.")
 
 
 MEDIA_TYPE = "application/problem+json"

@@ -24,8 +24,7 @@ ERROR_MARK = "#! "
 
 def job_to_text(job: JobOut) -> str:
     """Write the fields that differ from their defaults. Ids stay ids."""
-    from foliot.cli.job_file import job_file_of
-    from foliot.cli.yaml_text import write_yaml
+    from foliot.sdk.sync.job_export import job_file_of, write_yaml
 
     [fields] = job_file_of([job], {}, {})["jobs"]
     return (
@@ -36,8 +35,8 @@ def job_to_text(job: JobOut) -> str:
 
 def text_to_job(text: str, job: JobOut) -> dict[str, Any]:
     """Read the whole definition. An unchanged schedule keeps its anchor."""
-    from foliot.cli.job_file import job_file_of
     from foliot.cli.yaml_text import read_yaml
+    from foliot.sdk.sync.job_export import job_file_of
 
     found = read_yaml(text, "The text")
     if not isinstance(found, dict):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -68,18 +66,9 @@ class Notice:
         return frozenset({self.event})
 
 
-_VARIABLE = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\d+",
-    re.IGNORECASE,
-)
-
-
 def fingerprint(event: NoticeEvent, error: RunError | None) -> str:
     """Return the same text for the same error: ids and numbers in its message do not count."""
-    if error is None:
-        return event.value
-    shape = _VARIABLE.sub("#", error.message[:500]).strip().lower()
-    return f"{error.code}:{hashlib.sha256(shape.encode()).hexdigest()[:16]}"
+    return event.value if error is None else error.fingerprint
 
 
 @dataclass(frozen=True, slots=True)

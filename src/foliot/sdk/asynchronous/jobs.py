@@ -216,5 +216,9 @@ class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
         """Yield all of them."""
         return each_of(lambda cursor: self.list(sort=sort, limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
-    async def get(self, job_id: Ref) -> JobOut:
-        return await self._http.read(JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}))
+    async def get(self, job_id: Ref, *, warnings: bool | None = None) -> JobOut:
+        """Return a job; with `warnings`, also what is often a mistake in it."""
+        query = {"warnings": warnings}
+        return await self._http.read(
+            JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}, query=query)
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Unpack
 
@@ -12,7 +12,16 @@ from foliot.sdk.request import ApiRequest, Ref, async_sleep, post, without_none
 from foliot.sdk.response import parse_json, raise_for_error, reader
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.reports import ExplanationOut
-from foliot.wire.runs import ArtifactsOut, AttemptsOut, LogEndOut, LogLineOut, LogsOut, RunOut
+from foliot.wire.runs import (
+    ArtifactsOut,
+    AttemptsOut,
+    LogEndOut,
+    LogLineOut,
+    LogsOut,
+    RecentOut,
+    RunOut,
+    RunSummaryOut,
+)
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a run that goes on
@@ -64,9 +73,32 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
         }
         return await self._http.read(Page[RunOut], ApiRequest("GET", "/runs", query=query))
 
+    async def summary(self, *, buckets: int | None = None, **wanted: Unpack[RunFilters]) -> RunSummaryOut:
+        """Count them by planned time, by status and by error, among the newest 5,000 records."""
+        query = {
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "trigger": wanted.get("trigger"),
+            "skip_reason": wanted.get("skip_reason"),
+            "job": wanted.get("job"),
+            "worker": wanted.get("worker"),
+            "queue": wanted.get("queue"),
+            "type": wanted.get("type"),
+            "tag": wanted.get("tag"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "buckets": buckets,
+        }
+        return await self._http.read(RunSummaryOut, ApiRequest("GET", "/runs/summary", query=query))
+
     def each(self, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor, **wanted))
+
+    async def recent(self, job: Sequence[Ref], *, limit: int | None = None) -> RecentOut:
+        """Return the newest records of up to 100 jobs, at most 60 of each."""
+        query = {"job": [str(each) for each in job], "limit": limit}
+        return await self._http.read(RecentOut, ApiRequest("GET", "/recent-runs", query=query))
 
     async def get(self, run_id: Ref) -> RunOut:
         """Return a run with its newest attempts."""

@@ -207,5 +207,7 @@ class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
         """Yield all of them."""
         return each_of(lambda cursor: self.list(sort=sort, limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
-    def get(self, job_id: Ref) -> JobOut:
-        return self._http.read(JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}))
+    def get(self, job_id: Ref, *, warnings: bool | None = None) -> JobOut:
+        """Return a job; with `warnings`, also what is often a mistake in it."""
+        query = {"warnings": warnings}
+        return self._http.read(JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}, query=query))

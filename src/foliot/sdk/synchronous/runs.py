@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Unpack
 
@@ -13,7 +13,16 @@ from foliot.sdk.response import parse_json, raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Transport, Writes, each_of, events_of
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.reports import ExplanationOut
-from foliot.wire.runs import ArtifactsOut, AttemptsOut, LogEndOut, LogLineOut, LogsOut, RunOut
+from foliot.wire.runs import (
+    ArtifactsOut,
+    AttemptsOut,
+    LogEndOut,
+    LogLineOut,
+    LogsOut,
+    RecentOut,
+    RunOut,
+    RunSummaryOut,
+)
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a run that goes on
@@ -65,9 +74,32 @@ class RunsApi(RunWrites[RunOut]):
         }
         return self._http.read(Page[RunOut], ApiRequest("GET", "/runs", query=query))
 
+    def summary(self, *, buckets: int | None = None, **wanted: Unpack[RunFilters]) -> RunSummaryOut:
+        """Count them by planned time, by status and by error, among the newest 5,000 records."""
+        query = {
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "trigger": wanted.get("trigger"),
+            "skip_reason": wanted.get("skip_reason"),
+            "job": wanted.get("job"),
+            "worker": wanted.get("worker"),
+            "queue": wanted.get("queue"),
+            "type": wanted.get("type"),
+            "tag": wanted.get("tag"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "buckets": buckets,
+        }
+        return self._http.read(RunSummaryOut, ApiRequest("GET", "/runs/summary", query=query))
+
     def each(self, **wanted: Unpack[RunFilters]) -> Iterator[RunOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor, **wanted))
+
+    def recent(self, job: Sequence[Ref], *, limit: int | None = None) -> RecentOut:
+        """Return the newest records of up to 100 jobs, at most 60 of each."""
+        query = {"job": [str(each) for each in job], "limit": limit}
+        return self._http.read(RecentOut, ApiRequest("GET", "/recent-runs", query=query))
 
     def get(self, run_id: Ref) -> RunOut:
         """Return a run with its newest attempts."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.access import Scope
@@ -18,8 +19,8 @@ from foliot.services.jobs.visibility_steps import check_job_visible, require_vis
 from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
 from foliot.storage.runs import run_history, run_search
-from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RunRecord
-from foliot.storage.runs.run_search import RunCursor, RunFilter, RunPage
+from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RecentRun, RunRecord
+from foliot.storage.runs.run_search import ErrorSample, RunCursor, RunFilter, RunPage
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
 
@@ -28,17 +29,57 @@ LONGEST_PAGE = 200
 OF_THE_INSTALLATION = "an administrator of the installation"  # they alone are not members of the workspace
 MOST_ATTEMPTS = 10  # shown with a run; the others are listed separately
 EVERYTHING = RunFilter()
+BUCKETS, MOST_BUCKETS = 48, 200
+MOST_ERRORS = 50
 
 __all__ = [
     "AttemptRecord",
+    "ErrorGroup",
     "NextAttempt",
+    "RecentRun",
+    "RunBucket",
     "RunFilter",
     "RunRecord",
+    "RunSummary",
     "attempts_of",
     "of_job",
     "of_workspace",
+    "recent",
     "run",
+    "summarize",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class RunBucket:
+    at: datetime
+    runs: Mapping[RunStatus, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Runs that ended with the same error; `newest` is one of them."""
+
+    fingerprint: str
+    runs: int
+    jobs: int
+    first_at: datetime
+    last_at: datetime
+    newest: ErrorSample
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """Counts over a bounded number of records; `counted_since` is where the scan stopped, None if it read all."""
+
+    since: datetime
+    until: datetime
+    width: timedelta
+    buckets: tuple[RunBucket, ...]
+    runs: int
+    by_status: Mapping[RunStatus, int]
+    errors: tuple[ErrorGroup, ...]
+    counted_since: datetime | None
 
 
 async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
@@ -100,6 +141,55 @@ async def of_workspace(
                 tx, await run_search.find_of_job(tx, job_id, wanted, after, _fitting(limit))
             )
         return await _history(tx, await run_search.find_of_workspace(tx, wanted, after, _fitting(limit)))
+
+
+async def summarize(
+    database: Database, scope: Scope, wanted: RunFilter = EVERYTHING, *, buckets: int = BUCKETS
+) -> RunSummary:
+    """Count the runs that a filter finds over time, by status and by error. Reads as many records as one page may."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = replace(wanted, visible_owner=scope.visible_owner)
+        rows = await run_search.summarize(tx, wanted, buckets)
+        groups = sorted(
+            (row for row in rows if row.fingerprint), key=lambda row: (-row.runs, row.fingerprint)
+        )
+        samples = await run_search.load_errors(tx, [row.newest for row in groups[:MOST_ERRORS] if row.newest])
+        until = wanted.planned.high
+        now = tx.now
+    whole = next(row for row in rows if row.bucket is None and row.status is None and row.fingerprint is None)
+    by_bucket: dict[datetime, dict[RunStatus, int]] = {}
+    by_status: Counter[RunStatus] = Counter()
+    for row in rows:
+        if row.bucket is not None and row.status is not None:
+            by_bucket.setdefault(row.bucket, {})[row.status] = row.runs
+            by_status[row.status] += row.runs
+    is_cut = whole.scanned >= run_search.MOST_SCANNED
+    return RunSummary(
+        since=whole.low,
+        until=until if isinstance(until, datetime) else now,
+        width=timedelta(seconds=whole.width),
+        buckets=tuple(RunBucket(at, by_bucket[at]) for at in sorted(by_bucket)),
+        runs=by_status.total(),
+        by_status=by_status,
+        errors=tuple(
+            ErrorGroup(row.fingerprint, row.runs, row.jobs, row.first_at, row.last_at, samples[row.newest])
+            for row in groups
+            if row.newest in samples and row.fingerprint and row.first_at and row.last_at
+        ),
+        counted_since=whole.reached if is_cut else None,
+    )
+
+
+async def recent(
+    database: Database, scope: Scope, job_ids: Sequence[JobId], limit: int
+) -> dict[JobId, list[RecentRun]]:
+    """Return the newest records of each job that the caller sees; jobs without records are left out."""
+    found: dict[JobId, list[RecentRun]] = {}
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = list(dict.fromkeys(job_ids))
+        for each in await run_history.list_recent(tx, wanted, limit, scope.visible_owner):
+            found.setdefault(each.job_id, []).append(each)
+    return found
 
 
 async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:

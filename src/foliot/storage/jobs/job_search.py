@@ -15,6 +15,8 @@ from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 _TAGGED = "jobs.id IN (SELECT job_id FROM job_tags WHERE workspace_id = %(workspace_id)s AND {one_of_them})"
+# Relies on dependencies_of_an_upstream.
+_DEPENDENT = "jobs.id IN (SELECT job_id FROM dependencies WHERE {one_of_them})"
 _SCHEDULE_KIND = "jobs.definition -> 'spec' -> 'schedule' ->> 'kind'"
 _COLUMNS: Mapping[str, Column] = {
     "status": one_of("jobs.status"),
@@ -24,6 +26,9 @@ _COLUMNS: Mapping[str, Column] = {
     "name": holds_text("jobs.name"),
     "owner": one_of("jobs.owner_id", "uuid"),
     "schedule": one_of(_SCHEDULE_KIND),
+    "upstream": lambda put, values: _DEPENDENT.format(
+        one_of_them=one_of("dependencies.upstream_id", "uuid")(put, values)
+    ),
     "id": one_of("jobs.id", "uuid"),
     "created": within("jobs.created_at", "timestamptz"),
     "updated": within("jobs.updated_at", "timestamptz"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from foliot.domain.artifacts import Artifact
-from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId, uuid7
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkerId, WorkspaceId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.run import Progress, RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
@@ -61,6 +61,19 @@ class RunRecord:
     called: WorkerName | None = None  # of its current or last worker
     artifacts: tuple[Artifact, ...] | None = None  # None if not loaded
     next_try: NextAttempt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecentRun:
+    """A record of a job, as short as a mark in a strip."""
+
+    job_id: JobId
+    id: RunId
+    number: int
+    skip_reason: SkipReason | None
+    planned_for: datetime
+    count: int | None
+    status: RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +149,14 @@ async def load_payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Paylo
 
 async def load_newest(tx: Tx, job_id: JobId) -> RunWithRevision | None:
     return _with_revision(await tx.fetch_one_as(RunRow, sql.run_history.load_newest, {"job_id": job_id}))
+
+
+async def list_recent(
+    tx: Tx, job_ids: Collection[JobId], limit: int, visible_owner: PrincipalId | None
+) -> list[RecentRun]:
+    """List the newest records of each job, newest first."""
+    params = {"job_ids": list(job_ids), "limit": limit, "visible_owner": visible_owner}
+    return await tx.fetch_as(RecentRun, sql.run_history.list_recent, params)
 
 
 async def find_near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> RunWithRevision | None:

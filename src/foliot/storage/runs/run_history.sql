@@ -49,3 +49,19 @@ SELECT * FROM run_records
  WHERE job_id = %(job_id)s AND planned_until >= %(at)s AND planned_for <= %(at)s
  ORDER BY planned_until
  LIMIT 1;
+
+-- name: list_recent
+-- The newest records of several jobs: one scan of runs_newest_of_a_job for each, and a look at the open runs alone.
+SELECT job_id, recent.*
+  FROM unnest(%(job_ids)s::uuid[]) WITH ORDINALITY AS wanted (job_id, place)
+ CROSS JOIN LATERAL (
+       SELECT runs.id, runs.number, runs.skip_reason, runs.planned_for, runs.count,
+              COALESCE(runs.status, CASE WHEN EXISTS (SELECT FROM leases WHERE leases.run_id = runs.id) THEN 'running'
+                                         WHEN EXISTS (SELECT FROM waiting WHERE waiting.run_id = runs.id) THEN 'waiting'
+                                         ELSE 'ready' END) AS status
+         FROM runs
+        WHERE runs.job_id = wanted.job_id
+        ORDER BY runs.planned_for DESC, runs.id DESC
+        LIMIT %(limit)s) AS recent
+ WHERE %(visible_owner)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = wanted.job_id AND jobs.owner_id = %(visible_owner)s)
+ ORDER BY place, recent.planned_for DESC, recent.id DESC;

@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from foliot.domain.filters import Between, Query, Value
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
+from foliot.domain.run import FINGERPRINTED, VARIABLE_PARTS
 from foliot.storage.filter_sql import Column, Conditions, Put, any_in, filled, holds_text, one_of, within
 from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.runs.run_history import RunRecord, RunRow, first_id_at
 from foliot.storage.tx import Tx
 
 MOST_SCANNED = 5_000  # records that one page scans when its filter matches few
+BUCKETS = [10, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000]  # seconds
 LATE = timedelta(minutes=5)  # as in the index runs_recorded_late
 SLACK = timedelta(minutes=1)  # for a clock that was set back
 OPEN = {
@@ -42,6 +44,24 @@ _ATTEMPTS = (
 )
 
 
+_FINGERPRINT = (
+    "runs.error ->> 'code' || ':' || left(encode(sha256(convert_to(btrim(lower(regexp_replace("
+    "left(runs.error ->> 'message', %(fingerprinted)s), %(variable_parts)s, '#', 'g') COLLATE \"C\"), E' \\t\\n\\r\\f\\v'),"
+    " 'UTF8')), 'hex'), 16)"
+)  # as RunError.fingerprint
+_OF_FINGERPRINTS = {"fingerprinted": FINGERPRINTED, "variable_parts": VARIABLE_PARTS}
+
+
+def _by_error(put: Put, values: Sequence[Value]) -> str:
+    """Match a code or a fingerprint. The code is compared first: it costs less."""
+    named = put(list(values))
+    codes = put([str(value).rpartition(":")[0] for value in values])
+    return (
+        f"runs.error ->> 'code' = ANY ({named}::text[])"
+        f" OR runs.error ->> 'code' = ANY ({codes}::text[]) AND {_FINGERPRINT} = ANY ({named}::text[])"
+    )
+
+
 def _by_worker(put: Put, values: Sequence[Value]) -> str:
     """Match a worker by id, or by the name of a live one."""
     named = put(list(values))
@@ -59,6 +79,7 @@ _COLUMNS: Mapping[str, Column] = {
     "name": holds_text("jobs.name"),
     "id": one_of("runs.id", "uuid"),
     "worker": _by_worker,
+    "error": _by_error,
     "planned": within("runs.planned_for", "timestamptz"),
     "number": within("runs.number", "bigint"),
     "attempts": within(_ATTEMPTS, "bigint"),
@@ -138,11 +159,29 @@ class RunScan:
     is_sparse: bool
     params: Mapping[str, Any]
 
+    @property
+    def join(self) -> str:
+        return "JOIN jobs ON jobs.id = runs.job_id" if self.needs_job else ""
+
+    def summary(self, planned: Between, now: datetime, most: int) -> tuple[SqlQuery, dict[str, Any]]:
+        """Count at most MOST_SCANNED records in at most `most` buckets, and by error."""
+        statement = filled(
+            sql.run_search.summarize_runs,
+            source=self.source,
+            join=self.join,
+            conditions=self.conditions,
+            status=_STATUS,
+            fingerprint=_FINGERPRINT,
+            place="planned_for" if self.order.startswith("planned_for") else "created_at",
+        )
+        params = {"low": planned.low, "high": planned.high or now, "widths": BUCKETS, "most": most}
+        return statement, {**self.params, **params, "scan": MOST_SCANNED}
+
     def page(self, limit: int) -> tuple[SqlQuery, dict[str, Any]]:
         statement = filled(
             sql.run_search.find_runs,
             source=self.source,
-            join="JOIN jobs ON jobs.id = runs.job_id" if self.needs_job else "",
+            join=self.join,
             conditions=self.conditions,
             order=_of("runs", self.order),
             newest_order=_of("newest", self.order),
@@ -153,6 +192,47 @@ class RunScan:
     def end(self) -> tuple[SqlQuery, dict[str, Any]]:
         statement = filled(sql.run_search.find_scan_end, source=self.source, order=self.order)
         return statement, {**self.params, "scan": MOST_SCANNED}
+
+
+class SummaryRow(NamedTuple):
+    """Counts of one bucket and status, of one error, or of all; `low`, `width`, `scanned` and `reached` are the same in each."""
+
+    low: datetime
+    width: int
+    scanned: int
+    reached: datetime | None  # the oldest record read
+    bucket: datetime | None
+    status: RunStatus | None
+    fingerprint: str | None
+    runs: int
+    jobs: int
+    first_at: datetime | None
+    last_at: datetime | None
+    newest: RunId | None
+
+
+class ErrorSample(NamedTuple):
+    """A run that ended with an error."""
+
+    id: RunId
+    code: str
+    message: str
+    job_id: JobId
+    job_name: str | None
+
+
+async def summarize(tx: Tx, filters: RunFilter, buckets: int) -> list[SummaryRow]:
+    """Count what a page of this filter would read, and as much as one page may read."""
+    if (job_id := filters.job_id) is not None:
+        scan = scan_of_job(job_id, filters, None)
+    else:
+        scan = scan_of_workspace(tx.workspace_id, filters, None)
+    return await tx.fetch_as(SummaryRow, *scan.summary(filters.planned, tx.now, buckets))
+
+
+async def load_errors(tx: Tx, run_ids: Sequence[RunId]) -> dict[RunId, ErrorSample]:
+    rows = await tx.fetch_as(ErrorSample, sql.run_search.load_errors, {"ids": list(run_ids)})
+    return {row.id: row for row in rows}
 
 
 def scan_of_job(job_id: JobId, filters: RunFilter, after: RunCursor | None) -> RunScan:
@@ -198,7 +278,8 @@ def _scan(
         found.add(f"jobs.owner_id = {found.put(filters.visible_owner)}")
         needs_job = True
     is_sparse = bool(filters.query) or needs_job
-    return RunScan(source.text.decode(), order, str(found), needs_job, is_sparse, {**found.params, **params})
+    every = {**found.params, **params, **_OF_FINGERPRINTS}
+    return RunScan(source.text.decode(), order, str(found), needs_job, is_sparse, every)
 
 
 async def _page(tx: Tx, scan: RunScan, limit: int) -> RunPage:

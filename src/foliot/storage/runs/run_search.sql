@@ -40,3 +40,33 @@ SELECT runs.* FROM ({open}) AS open JOIN runs ON runs.id = open.run_id WHERE {bo
 
 -- name: list_open
 SELECT run_id FROM {table} WHERE workspace_id = %(workspace_id)s
+
+-- name: summarize_runs
+-- Counts over the same bounded scan as a page: by bucket and status, by error, and in all. The buckets are as narrow as `most` allows.
+-- LEFT JOIN: without a match there is still the row of the whole.
+WITH scanned AS MATERIALIZED (
+    SELECT runs.id, runs.job_id, runs.planned_for, runs.created_at, {status} AS status, ({conditions}) AS is_match,
+           CASE WHEN ({conditions}) AND runs.error IS NOT NULL THEN {fingerprint} END AS fingerprint
+      FROM ({source}) AS runs {join}),
+span AS MATERIALIZED (
+    SELECT count(*) AS scanned, min({place}) AS reached,
+           COALESCE(%(low)s::timestamptz, CASE WHEN count(*) < %(scan)s THEN min(planned_for) FILTER (WHERE is_match) ELSE min({place}) END,
+                    %(high)s::timestamptz - interval '1 hour') AS low
+      FROM scanned),
+scale AS MATERIALIZED (
+    SELECT span.*, COALESCE((SELECT min(width) FROM unnest(%(widths)s::int[]) AS width
+                              WHERE extract(epoch FROM %(high)s::timestamptz - span.low) / width < %(most)s),
+                            (%(widths)s::int[])[array_length(%(widths)s::int[], 1)]) AS width
+      FROM span)
+SELECT max(scale.low) AS low, max(scale.width) AS width, max(scale.scanned) AS scanned, max(scale.reached) AS reached,
+       placed.bucket, placed.status, placed.fingerprint, count(placed.id) AS runs, count(DISTINCT placed.job_id) AS jobs,
+       min(placed.planned_for) AS first_at, max(placed.planned_for) AS last_at, max(placed.id::text)::uuid AS newest
+  FROM scale
+  LEFT JOIN LATERAL (SELECT scanned.*, to_timestamp(floor(extract(epoch FROM scanned.planned_for) / scale.width) * scale.width) AS bucket
+                       FROM scanned WHERE scanned.is_match) AS placed ON true
+ GROUP BY GROUPING SETS ((placed.bucket, placed.status), (placed.fingerprint), ());
+
+-- name: load_errors
+SELECT runs.id, runs.error ->> 'code' AS code, runs.error ->> 'message' AS message, runs.job_id, jobs.name AS job_name
+  FROM runs LEFT JOIN jobs ON jobs.id = runs.job_id
+ WHERE runs.id = ANY (%(ids)s) AND runs.error IS NOT NULL;

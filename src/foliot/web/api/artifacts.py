@@ -36,8 +36,11 @@ async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOu
     responses={
         **NOT_FOUND,
         200: {
-            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
-            "description": "Its content",
+            "content": {
+                media_type: {"schema": {"type": "string", "format": "binary"}}
+                for media_type in ("application/octet-stream", "*/*")
+            },
+            "description": "Its content, under the media type that it was stored with",
         },
         304: {"description": "As it was; no body"},
     },

@@ -42,6 +42,7 @@ CalendarVerb = Callable[[Database, int | None], Awaitable[CalendarId]]
 async def create_calendar(
     calendar: CalendarIn, caller: SharedEditor, write: Writing
 ) -> CalendarOut | CalendarDryRunOut:
+    """Create a calendar."""
     new = calendar_from(calendar, caller.workspace.default_timezone)
 
     async def verb(db: Database, _most: int | None) -> CalendarId:
@@ -61,6 +62,7 @@ async def list_calendars(
 
 @routes.get("/calendars/{calendar_id}", responses=NOT_FOUND)
 async def get_calendar(calendar_id: CalendarIdIn, caller: Viewer, db: Db, response: Response) -> CalendarOut:
+    """Get a calendar."""
     return await _get(db, caller, calendar_id, response)
 
 

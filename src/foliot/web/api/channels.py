@@ -64,6 +64,7 @@ async def list_channels(
 async def get_channel(
     channel_id: ChannelIdIn, caller: SharedViewer, db: Db, response: Response
 ) -> ChannelOut:
+    """Get a channel."""
     found = await channels.get(db, caller.workspace_id, channel_id)
     response.headers["ETag"] = f'"{found.revision}"'
     return channel_out(found)

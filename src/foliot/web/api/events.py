@@ -17,7 +17,7 @@ from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
 from foliot.web.sse import EventStream, StreamConnection, frame, heartbeat, stream_response
-from foliot.wire.audit import EventOut
+from foliot.wire.audit import EventOut, MissedEventsOut
 from foliot.wire.instants import Id
 
 routes = api_router("events")
@@ -35,7 +35,9 @@ KINDS = frozenset(
 )  # fmt: skip
 _ONE = "|".join(sorted(KINDS)).replace(".", r"\.")
 RENEW_EVERY = 600.0  # seconds
-MISSED = '{"reason": "What happened between your last event and now is not kept; look at what you need."}'
+MISSED = MissedEventsOut(
+    reason="What happened between your last event and now is not kept; look at what you need."
+).model_dump_json()
 
 
 @routes.get(
@@ -43,7 +45,9 @@ MISSED = '{"reason": "What happened between your last event and now is not kept;
     status_code=200,
     response_class=EventStream,
     responses=stream_response(
-        "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed."
+        "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed.",
+        any=EventOut,
+        reset=MissedEventsOut,
     ),
 )
 async def stream_events(

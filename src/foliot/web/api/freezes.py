@@ -69,6 +69,7 @@ async def list_freezes(
 
 @routes.get("/freezes/{freeze_id}", responses=NOT_FOUND)
 async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut:
+    """Get a freeze."""
     seen = await freeze_search.one(db, caller.scope, freeze_id)
     return freeze_out(seen.items[0], seen.at)
 

@@ -46,6 +46,7 @@ async def list_hosts(
 
 @routes.get("/hosts/{host_id}", responses=NOT_FOUND)
 async def get_host(host_id: HostIdIn, caller: Viewer, db: Db, response: Response) -> HostOut:
+    """Get a host."""
     return _tagged(await hosts.get(db, caller.scope, host_id), response)
 
 

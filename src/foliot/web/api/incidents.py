@@ -59,6 +59,7 @@ async def list_incidents(
 
 @routes.get("/incidents/{incident_id}", responses=NOT_FOUND)
 async def get_incident(incident_id: IncidentIdIn, caller: Viewer, db: Db) -> IncidentOut:
+    """Get an incident."""
     found = await incidents.get(db, caller.scope, incident_id)
     return incident_out(found, caller.at, await incidents.job_names(db, caller.scope, [found]))
 
@@ -79,6 +80,7 @@ async def mute_incident(incident_id: IncidentIdIn, caller: SharedOperator, write
 
 @routes.post("/incidents/{incident_id}/unmute", responses=CHANGES)
 async def unmute_incident(incident_id: IncidentIdIn, caller: SharedOperator, write: Writing) -> IncidentOut:
+    """Unmute an incident: notifications about it go on."""
     return await _change(write, incident_id, incidents.unmute)
 
 
@@ -136,6 +138,7 @@ async def list_notice_deliveries(
 
 @routes.get("/deliveries/{delivery_id}", responses=NOT_FOUND)
 async def get_notice_delivery(delivery_id: DeliveryIdIn, caller: SharedOperator, db: Db) -> NoticeDeliveryOut:
+    """Get a delivery."""
     return notice_delivery_out(await deliveries.get(db, caller.scope, delivery_id))
 
 

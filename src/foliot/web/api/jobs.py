@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Query, Response
 
 from foliot.domain.definition import Definition
 from foliot.services import Database
@@ -32,7 +34,7 @@ from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.schedules import TimesOut
-from foliot.wire.shape import CountedPage, Page
+from foliot.wire.shape import CountedPage
 
 routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}
@@ -64,7 +66,7 @@ async def create_job(
     return await write.job(None, verb, Hint.TIMERS)
 
 
-@routes.get("/jobs")
+@routes.get("/jobs", response_model=None, responses={200: {"model": CountedPage[JobOut]}})
 async def list_jobs(
     caller: Viewer,
     db: Db,
@@ -73,12 +75,13 @@ async def list_jobs(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
     count: Count = False,
-) -> Page[JobOut] | CountedPage[JobOut]:
+) -> Response:
     """List the jobs of the workspace, newest first. Archived jobs are listed only if `status` names them."""
     page = await job_search.jobs(
         db, caller.scope, query, order=order, cursor=cursor, limit=limit, count=count
     )
-    return build_page([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
+    found = build_page([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
+    return Response(found.model_dump_json(), media_type="application/json")
 
 
 @routes.get(
@@ -87,8 +90,20 @@ async def list_jobs(
     responses={200: ETAG, 304: {"description": "As it was; no body"}, **NOT_FOUND},
 )
 async def get_job(
-    job_id: JobIdIn, caller: Viewer, db: Db, response: Response, if_none_match: IfNoneMatch = None
+    job_id: JobIdIn,
+    caller: Viewer,
+    db: Db,
+    response: Response,
+    if_none_match: IfNoneMatch = None,
+    warnings: Annotated[
+        bool, Query(description="Also its warnings, as answers to writes have them.")
+    ] = False,
 ) -> JobOut | Response:
+    """Get a job."""
+    if warnings:
+        written = await job_search.with_warnings(db, caller.scope, job_id)
+        response.headers["ETag"] = etag(written.job)
+        return job_out(written.job, written.warnings)
     record = await job_search.job(db, caller.scope, job_id)
     if matches_etag(if_none_match, record):
         return Response(status_code=304, headers={"ETag": etag(record)})

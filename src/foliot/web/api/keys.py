@@ -65,6 +65,7 @@ async def list_keys(
 
 @routes.get("/keys/{key_id}", responses=NOT_FOUND)
 async def get_key(key_id: KeyIdIn, caller: Viewer, db: Db) -> KeyOut:
+    """Get a key, without its secret."""
     return key_out(await keys.get(db, caller, _key_id(key_id)))
 
 

@@ -38,7 +38,9 @@ MOST = 2**31 - 1
     responses={
         **NOT_FOUND,
         **stream_response(
-            "A page; or, to who accepts text/event-stream, an event `line` for each and `end` when the run is over."
+            "A page; or, to who accepts text/event-stream, an event `line` for each and `end` when the run is over.",
+            line=LogLineOut,
+            end=LogEndOut,
         ),
     },
 )

@@ -65,6 +65,7 @@ async def list_members(
 
 @routes.get("/members/{member_id}", responses=NOT_FOUND)
 async def get_member(member_id: MemberIdIn, caller: Viewer, db: Db) -> MemberOut:
+    """Get a member."""
     return member_out(await members.get(db, caller, _member_id(member_id)))
 
 

@@ -66,6 +66,7 @@ async def list_notification_rules(
 async def get_notification_rule(
     rule_id: RuleIdIn, caller: SharedViewer, db: Db, response: Response
 ) -> NotificationRuleOut:
+    """Get a notification rule."""
     found = await rules.get(db, caller.workspace_id, rule_id)
     response.headers["ETag"] = f'"{found.revision}"'
     return rule_out(found)
@@ -80,6 +81,7 @@ async def replace_notification_rule(
     write: Writing,
     if_match: IfMatch = None,
 ) -> NotificationRuleOut:
+    """Replace a notification rule."""
     definition = rule_from(rule, caller.workspace.default_timezone)
     scope = caller.scope.expecting(await _seen(db, caller, rule_id, if_match))
 
@@ -99,6 +101,7 @@ async def replace_notification_rule(
 async def delete_notification_rule(
     rule_id: RuleIdIn, caller: SharedEditor, db: Db, write: Writing, if_match: IfMatch = None
 ) -> Response | None:
+    """Delete a notification rule."""
     scope = caller.scope.expecting(await _seen(db, caller, rule_id, if_match))
     return await write.delete_or_preview(
         lambda db: rules.delete(db, scope, rule_id), lambda _: RuleDeletion(deleted=rule_id)

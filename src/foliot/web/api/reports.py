@@ -30,7 +30,7 @@ Days = Annotated[
 ]
 
 
-@routes.get("/jobs/{job_id}/explain", tags=["jobs"], responses=NOT_FOUND)
+@routes.get("/jobs/{job_id}/explain", responses=NOT_FOUND)
 async def explain_job(
     job_id: JobIdIn,
     caller: Viewer,
@@ -45,7 +45,7 @@ async def explain_job(
     return explanation_out(answer)
 
 
-@routes.get("/jobs/{job_id}/stats", tags=["jobs"], responses=NOT_FOUND)
+@routes.get("/jobs/{job_id}/stats", responses=NOT_FOUND)
 async def job_stats(job_id: JobIdIn, caller: Viewer, db: Db, days: Days = statistics.DAYS) -> JobStatsOut:
     """Statistics of its runs: by day, in total, and durations of the newest."""
     return job_stats_out(await statistics.job_stats(db, caller.scope, job_id, days))
@@ -77,7 +77,7 @@ async def list_agenda(
     return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
 
 
-@routes.post("/preview", tags=["preview"], responses=WITH_BODY)
+@routes.post("/preview", responses=WITH_BODY)
 async def preview_schedule(
     schedule: Annotated[ScheduleIn, Body()],
     caller: Viewer,

@@ -88,6 +88,7 @@ async def list_rooms(
 
 @routes.get("/rooms/{room_id}", responses=NOT_FOUND)
 async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
+    """Get a room."""
     return room_out(await rooms.get(db, caller, room_id), caller)
 
 
@@ -137,7 +138,8 @@ async def post_message(
     responses={
         **NOT_FOUND,
         **stream_response(
-            "A page; or, to who accepts text/event-stream, an event `message` for each, without end."
+            "A page; or, to who accepts text/event-stream, an event `message` for each, without end.",
+            message=MessageOut,
         ),
     },
 )

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body
+from fastapi import Body, Query
 
-from foliot.domain.ids import RunId
+from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.runs import explain, history, run_control
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, RunQuery
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator, Viewer
-from foliot.web.mapping.jobs import attempt_out, run_out
-from foliot.web.mapping.reports import explanation_out
+from foliot.web.mapping.jobs import attempt_out, recent_run_out, run_out
+from foliot.web.mapping.reports import explanation_out, run_summary_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import RunDryRunOut
+from foliot.wire.instants import Id
 from foliot.wire.reports import ExplanationOut
-from foliot.wire.runs import AttemptsOut, CancelIn, RetryIn, RunOut
+from foliot.wire.runs import AttemptsOut, CancelIn, RecentOut, RecentRunsOut, RetryIn, RunOut, RunSummaryOut
 from foliot.wire.shape import Page
 
 routes = api_router("runs")
+MOST_JOBS, MOST_RECENT = 100, 60  # of one request for recent runs
 JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # the body may be left out
 REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
 
@@ -37,7 +39,22 @@ async def list_runs(
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-@routes.get("/jobs/{job_id}/runs", tags=["jobs"], responses=NOT_FOUND)
+@routes.get("/runs/summary")
+async def summarize_runs(
+    caller: Viewer,
+    db: Db,
+    wanted: RunQuery,
+    buckets: Annotated[
+        int, Query(ge=1, le=history.MOST_BUCKETS, description="How many stretches of time at most.")
+    ] = history.BUCKETS,
+) -> RunSummaryOut:
+    """Count the runs that a filter finds: by planned time, by status, and by error, so that the same error of many runs is one line.
+    Reads the newest 5,000 records that the filter may find, and says where it stopped.
+    """
+    return run_summary_out(await history.summarize(db, caller.scope, wanted, buckets=buckets))
+
+
+@routes.get("/jobs/{job_id}/runs", responses=NOT_FOUND)
 async def list_job_runs(
     job_id: JobIdIn,
     caller: Viewer,
@@ -49,6 +66,23 @@ async def list_job_runs(
     """List the records of its planned times, newest first: runs and skips."""
     page = await history.of_job(db, caller.scope, job_id, wanted, cursor=cursor, limit=limit)
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+@routes.get("/recent-runs")
+async def list_recent_runs(
+    caller: Viewer,
+    db: Db,
+    job: Annotated[list[Id], Query(min_length=1, max_length=MOST_JOBS, description="Ids of jobs.")],
+    limit: Annotated[int, Query(ge=1, le=MOST_RECENT, description="Records of each job.")] = MOST_RECENT,
+) -> RecentOut:
+    """List the newest records of several jobs in few words, such as for a strip of marks beside each job of a list."""
+    found = await history.recent(db, caller.scope, [JobId(each) for each in job], limit)
+    return RecentOut(
+        items=[
+            RecentRunsOut(job_id=job_id, runs=[recent_run_out(each) for each in runs])
+            for job_id, runs in found.items()
+        ]
+    )
 
 
 @routes.get("/runs/{run_id}", responses=NOT_FOUND)

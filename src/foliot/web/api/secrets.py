@@ -83,6 +83,7 @@ async def list_secrets(
 async def get_secret(
     secret_id: SecretIdIn, caller: Viewer, db: Db, vault: TheVault, response: Response
 ) -> SecretOut:
+    """Get a secret, without its value."""
     return await _get(db, vault, caller, secret_id, response)
 
 

@@ -64,6 +64,7 @@ async def list_workspaces(
 
 @routes.get("/workspaces/{workspace}", responses=NOT_FOUND)
 async def get_workspace(workspace: NamedIn, caller: System, db: Db) -> WorkspaceOut:
+    """Get a workspace."""
     return workspace_out(await _named(db, workspace))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from foliot.web.console.text import STATUS_SHAPES
+from foliot.web.console.text import STATUS_SHAPES, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,31 @@ def run_strip(runs: Iterable[dict[str, object]], title: str) -> Markup:
     ).format(max(x - 2, 5), max(x - 2, 5), title, Markup("").join(marks))
 
 
-def bars(values: Sequence[Bar], *, label: str, height: int = 72, width: int = 640) -> Markup:
-    """Stacked bars over the whole width of the card."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a plot: its CSS class (m-ok, m-fail, m-run …), its name, and a value or None for each place."""
+
+    css: str
+    name: str
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The labels around a drawing: along the bottom from left to right, how a value reads, names of the colours."""
+
+    x: Sequence[str] = ()
+    show: Callable[[float | None], str] = number
+    legend: Sequence[tuple[str, str]] = ()  # CSS class and name
+
+
+def bars(
+    values: Sequence[Bar], *, label: str, axes: Axes | None = None, height: int = 92, width: int = 640
+) -> Markup:
+    """Stacked bars over the whole width of the card. With axes, labels stand around them."""
     if not values:
         return Markup("")
+    axes = axes or Axes()
     most = max((sum(n for _, n in bar.parts) for bar in values), default=0) or 1
     slot = width / len(values)
     drawn = []
@@ -58,19 +79,65 @@ def bars(values: Sequence[Bar], *, label: str, height: int = 72, width: int = 64
                 tall = max(tall, 2.0)
                 y -= tall
                 pieces.append(
-                    Markup(
-                        '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="1"/>'
-                    ).format(escape(css), place * slot + slot * 0.1, y, slot * 0.8, tall)
+                    Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
+                        css, place * slot + slot * 0.1, y, slot * 0.8, tall
+                    )
                 )
         hit = Markup(
             '<rect class="hit" x="{:.1f}" y="0" width="{:.1f}" height="{}"><title>{}</title></rect>'
         ).format(place * slot, slot, height, bar.title)
         whole = Markup("<g>{}{}</g>").format(Markup("").join(pieces), hit)
-        drawn.append(Markup('<a href="{}">{}</a>').format(bar.href, whole) if bar.href else whole)
+        drawn.append(
+            Markup('<a href="{}" aria-label="{}">{}</a>').format(bar.href, bar.title, whole)
+            if bar.href
+            else whole
+        )
+    return _framed("bars", drawn, most, label, axes, width, height)
+
+
+def lines(
+    series: Sequence[Line], *, label: str, axes: Axes | None = None, height: int = 92, width: int = 640
+) -> Markup:
+    """Lines over the same places, such as average and p95 by day. A missing value leaves a gap."""
+    axes = axes or Axes()
+    most = max((value for each in series for value in each.values if value is not None), default=0) or 1
+    drawn = []
+    for each in series:
+        step = width / max(len(each.values) - 1, 1)
+        path, is_down = "", False
+        for place, value in enumerate(each.values):
+            if value is not None:
+                y = height - value / most * (height - 6) - 2
+                path += f"{'L' if is_down else 'M'}{place * step:.1f} {y:.1f}"
+            is_down = value is not None
+        drawn.append(Markup('<path class="line {}" d="{}"/>').format(each.css, path))
+    framed = Axes(axes.x, axes.show, axes.legend or [(each.css, each.name) for each in series])
+    return _framed("bars lines", drawn, most, label, framed, width, height)
+
+
+def _framed(
+    css: str, drawn: Sequence[Markup], most: float, label: str, axes: Axes, width: int, height: int
+) -> Markup:
+    """The drawing, and its labels as text around it: the drawing is stretched to the width of the card."""
+    links = Markup("").join(drawn)
+    role = "group" if "<a " in links else "img"  # an image would hide its links from readers
+    svg = Markup(
+        '<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">'
+        '<line class="mid" x1="0" y1="{}" x2="{}" y2="{}"/><line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg>'
+    ).format(css, width, height, role, label, height / 2, width, height / 2, height, width, height, links)
+    below = Markup("").join(Markup("<span>{}</span>").format(each) for each in axes.x)
+    legend = Markup("").join(
+        Markup(
+            '<span><svg viewBox="0 0 9 9" aria-hidden="true"><rect class="{}" width="9" height="9" rx="2"/></svg>{}</span>'
+        ).format(each, name)
+        for each, name in axes.legend
+    )
     return Markup(
-        '<svg class="bars" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">'
-        '<line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg>'
-    ).format(width, height, label, height, width, height, Markup("").join(drawn))
+        '<div class="chart"><div class="y" aria-hidden="true"><span>{}</span><span>0</span></div>{}'
+        '<div class="x" aria-hidden="true">{}</div>{}</div>'
+    ).format(
+        axes.show(most), svg, below, Markup('<div class="legend">{}</div>').format(legend) if legend else ""
+    )
 
 
 def attempt_timeline(

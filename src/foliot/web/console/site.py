@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import re
 import shlex
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -21,6 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from foliot.services import Database
+from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
 from foliot.web.console.session import (
@@ -51,15 +54,25 @@ SECURITY_HEADERS = {
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MOST_FORM_BYTES = 600_000
 NAVIGATION = (
-    ("/console/", "Today", "today", "viewer"),
-    ("/console/jobs", "Jobs", "jobs", "viewer"),
-    ("/console/runs", "Runs", "runs", "viewer"),
-    ("/console/agenda", "Agenda", "agenda", "viewer"),
-    ("/console/capacity", "Capacity", "capacity", "viewer"),
-    ("/console/freezes", "Freezes", "freezes", "viewer"),
-    ("/console/audit", "Audit", "audit", "admin"),
-    ("/console/settings", "Settings", "settings", "viewer"),
-)  # address, label, icon, least role
+    (None, (
+        ("/console/", "Today", "today", "viewer"),
+        ("/console/jobs", "Jobs", "jobs", "viewer"),
+        ("/console/runs", "Runs", "runs", "viewer"),
+        ("/console/agenda", "Agenda", "agenda", "viewer"),
+    )),
+    ("Operate", (
+        ("/console/incidents", "Incidents", "incidents", "viewer"),
+        ("/console/capacity", "Capacity", "capacity", "viewer"),
+        ("/console/freezes", "Freezes", "freezes", "viewer"),
+        ("/console/calendars", "Calendars", "calendars", "viewer"),
+        ("/console/rooms", "Rooms", "rooms", "viewer"),
+    )),
+    ("Workspace", (
+        ("/console/start", "Start", "start", "viewer"),
+        ("/console/audit", "Audit", "audit", "admin"),
+        ("/console/settings", "Settings", "settings", "viewer"),
+    )),
+)  # title; address, label, icon and least role of each page. The first group is the bar of small screens.  # fmt: skip
 NOTICES = {
     "job-created": "The job was created.",
     "job-saved": "The job was saved.",
@@ -76,6 +89,13 @@ NOTICES = {
     "freeze-lifted": "The freeze was lifted.",
     "key-revoked": "The key was revoked.",
 }  # shown once after a form, by the name in the cookie
+UNDO = {
+    "job-paused": "/console/jobs/{}/resume",
+    "job-resumed": "/console/jobs/{}/pause",
+    "job-disabled": "/console/jobs/{}/resume",
+    "freeze-created": "/console/freezes/{}/lift",
+}  # the address that takes a notice's action back, with the id of its object
+LIVE_KINDS = " ".join(sorted(KINDS))
 RANKS = {"viewer": 0, "operator": 1, "editor": 2, "admin": 3}
 Context = dict[str, Any]
 PageFunction = Callable[["Visit"], Awaitable[Context | Response]]
@@ -150,18 +170,25 @@ async def read_form(request: Request) -> dict[str, str]:
         raise ApiRefusal(400, {"detail": "This form has too many fields."}) from None
 
 
-def done(target: str, notice: str) -> Response:
-    """Redirect to `target` with one sentence of NOTICES to show there. The cookie holds its name and is read once."""
+def done(target: str, notice: str, object_id: str = "") -> Response:
+    """Redirect to `target` with one sentence of NOTICES to show there. The cookie holds its name and is read once.
+
+    With the id of the object, the notice offers the undo of UNDO.
+    """
     response = RedirectResponse(target, status_code=303)
     assert notice in NOTICES
-    response.set_cookie("foliot_flash", notice, max_age=20, path="/console", samesite="lax", httponly=True)
+    value = f"{notice}.{object_id}" if object_id else notice
+    response.set_cookie("foliot_flash", value, max_age=20, path="/console", samesite="lax", httponly=True)
     return response
 
 
 async def shell_of(visit: Visit) -> Context:
     """What every page shows around its content: who, where, freezes in force, how far behind the scheduler is."""
-    me, freezes, stats = await asyncio.gather(
-        visit.api.get("/me"), _optional(visit.api, "/freezes"), visit.api.get("/stats", days=1)
+    me, freezes, stats, incidents = await asyncio.gather(
+        visit.api.get("/me"),
+        _optional(visit.api, "/freezes"),
+        visit.api.get("/stats", days=1),
+        _optional(visit.api, "/incidents", state="open", limit=100),
     )
     in_force = [each for each in freezes.get("items", []) if each["status"] == "in_force"]
     workspaces = await _optional(visit.api, "/workspaces") if me["is_system"] else {}
@@ -169,13 +196,14 @@ async def shell_of(visit: Visit) -> Context:
         "me": me,
         "freezes_in_force": in_force,
         "shell_stats": stats,
+        "open_incidents": len(incidents.get("items", [])),
         "workspaces": workspaces.get("items", []),
     }
 
 
-async def _optional(api: Api, path: str) -> dict[str, Any]:
+async def _optional(api: Api, path: str, **params: str | int) -> dict[str, Any]:
     """A part of the shell that some roles may not read."""
-    answer = await api.answer("GET", path)
+    answer = await api.answer("GET", path, params=params)
     return answer.data if answer.is_success else {}
 
 
@@ -189,7 +217,8 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
         address=address_of(request),
         language=visit.language,
         languages=text.LANGUAGES,
-        navigation=NAVIGATION,
+        navigation=request.app.state.navigation,
+        known_pages={name for _, pages in request.app.state.navigation for _, _, name, _ in pages},
         csrf=csrf_token(request),
         time=reader.time,
         full_time=reader.full_time,
@@ -197,7 +226,10 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
         zone=reader.zone or "job",
         status=lambda value: text.status_mark(value, t((value or "unknown").replace("_", " "))),
         may=lambda least: RANKS[role] >= RANKS[least],
-        flash=_flash(request, t),
+        **_flash(request, t),
+        theme=theme if (theme := request.cookies.get("foliot_theme")) in ("light", "dark") else None,
+        live_kinds=LIVE_KINDS,
+        curl=curl,
         charts=charts,
     )  # fmt: skip
     response = HTMLResponse(html, status_code=status, headers=SECURITY_HEADERS)
@@ -212,10 +244,21 @@ def address_of(request: Request) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _flash(request: Request, t: text.Translate) -> str | None:
-    """The sentence that the cookie names. Text from a cookie is never shown or formatted."""
-    sentence = NOTICES.get(request.cookies.get("foliot_flash", ""))
-    return t(sentence) if sentence else None
+def _flash(request: Request, t: text.Translate) -> dict[str, str | None]:
+    """The sentence that the cookie names, and the address of its undo. Text from a cookie is never shown or formatted."""
+    notice, _, object_id = request.cookies.get("foliot_flash", "").partition(".")
+    if notice not in NOTICES or not re.fullmatch(r"[0-9a-f-]{0,36}", object_id):
+        return {"flash": None, "undo": None}
+    undo = UNDO[notice].format(object_id) if object_id and notice in UNDO else None
+    return {"flash": t(NOTICES[notice]), "undo": undo}
+
+
+def curl(method: str, path: str, body: Any = None) -> str:
+    """The request of an action as a shell line, for the address and key in the caller's environment."""
+    verb = "" if method == "GET" else f" -X {method}"
+    sent = "" if body is None else f" \\\n  --json {shlex.quote(json.dumps(body, ensure_ascii=False))}"
+    address = f'"$FOLIOT_API_URL/api/v1"{shlex.quote(path)}'
+    return f'curl{verb} {address} \\\n  -H "Authorization: Bearer $FOLIOT_API_KEY"{sent}'
 
 
 @cache
@@ -228,7 +271,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ms": text.milliseconds, "number": text.number, "pretty": text.as_json}
-    made.filters["shell"] = shlex.quote
+    made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern}
     return made
 
 
@@ -319,6 +362,10 @@ def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | Non
         },
     )
     console.router.redirect_slashes = False  # that redirect would repeat the Host header
+    known = {f"/console{route.path}" for route in ROUTES}
+    console.state.navigation = [
+        (title, [page for page in pages if page[0] in known]) for title, pages in NAVIGATION
+    ]
     console.state.api = api
     console.state.database = database
     console.state.links = links or SignInLinks()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,10 +18,12 @@ LANGUAGES = {"en": "English", "es": "Español"}
 # A status is a shape, a word and a colour. The shape is the id of an icon in static/icons.svg.
 STATUS_SHAPES = {
     "succeeded": "ok", "completed": "ok", "active": "ok", "alive": "ok",
-    "failed": "fail", "timed_out": "fail", "interrupted": "fail",
+    "delivered": "ok", "closed": "ok", "connected": "ok", "online": "ok",
+    "failed": "fail", "timed_out": "fail", "interrupted": "fail", "dead": "fail", "open": "fail", "offline": "fail",
     "skipped": "skip", "expired": "skip", "archived": "skip",
     "cancelled": "stop", "disabled": "stop", "lost": "fail",
-    "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
+    "acknowledged": "run", "snoozed": "pause", "muted": "pause", "in_force": "pause", "planned": "wait", "over": "skip",
+    "sending": "run", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
 }  # fmt: skip
 Translate = Callable[..., str]
 
@@ -38,7 +41,7 @@ def catalogue(language: str) -> dict[str, str]:
 def translator(language: str) -> Translate:
     messages = catalogue(language)
 
-    def translate(text: str, **values: object) -> str:
+    def translate(text: str, /, **values: object) -> str:
         found = messages.get(text, text)
         return found.format(**values) if values else found
 
@@ -68,7 +71,7 @@ class Reader:
         if not value:
             return Markup("—")
         at = parse(value)
-        return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        return Markup('<time datetime="{}" title="{}" data-relative>{}</time>').format(
             value, self.absolute(at, job_zone), self.relative(at)
         )
 
@@ -132,6 +135,11 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)
 
 
+def browser_pattern(value: str) -> str:
+    """A pattern attribute that only this text matches. Browsers refuse a backslash before other characters than these."""
+    return re.sub(r"[\^$\\.*+?()\[\]{}|/]", r"\\\g<0>", value)
+
+
 def zone_named(name: str) -> ZoneInfo:
     """The zone, or UTC where no zone has this name."""
     return _zone(name) or ZoneInfo("UTC")
@@ -149,8 +157,12 @@ def _zone(name: str) -> ZoneInfo | None:
         return None
 
 
+def shape_of(status: str | None) -> str:
+    return STATUS_SHAPES.get(status or "", "wait")
+
+
 def status_mark(status: str | None, word: str) -> Markup:
-    shape = STATUS_SHAPES.get(status or "", "wait")
+    shape = shape_of(status)
     return Markup(
-        '<span class="status s-{0}"><svg aria-hidden="true"><use href="/console/static/icons.svg#{0}"/></svg>{1}</span>'
+        '<span class="status s-{0}"><svg class="icon" aria-hidden="true"><use href="/console/static/icons.svg#{0}"/></svg><span>{1}</span></span>'
     ).format(shape, escape(word))

@@ -31,14 +31,22 @@ from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.notes import dst_note
 from foliot.services.jobs.job_search import StoredJob, UpcomingTimes
 from foliot.services.jobs.revisions import RevisionChange
-from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
+from foliot.services.runs.history import AttemptRecord, NextAttempt, RecentRun, RunRecord
 from foliot.services.runs.run_control import SkippedTimes
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.jobs import FieldChange, RevisionOut
-from foliot.wire.runs import ArtifactOut, AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
+from foliot.wire.runs import (
+    ArtifactOut,
+    AttemptOut,
+    NextAttemptOut,
+    ProgressOut,
+    RecentRunOut,
+    RunErrorOut,
+    RunOut,
+)
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut, TimesOut
 
 SHOWN_SKIPS = 100
@@ -187,6 +195,17 @@ def skip_next_out(job: StoredJob, skipped: SkippedTimes, *, dry_run: bool) -> wi
     )
 
 
+def recent_run_out(run: RecentRun) -> RecentRunOut:
+    return RecentRunOut(
+        id=run.id,
+        number=run.number,
+        status=run.status.value,
+        skip_reason=run.skip_reason and run.skip_reason.value,
+        planned_for=run.planned_for,
+        count=run.count,
+    )
+
+
 def run_out(record: RunRecord) -> RunOut:
     attempts = record.attempts
     return RunOut(
@@ -275,7 +294,9 @@ def _error(error: RunError | None) -> RunErrorOut | None:
     return (
         None
         if error is None
-        else RunErrorOut(code=error.code, message=error.message, traceback=error.traceback)
+        else RunErrorOut(
+            code=error.code, message=error.message, traceback=error.traceback, fingerprint=error.fingerprint
+        )
     )
 
 

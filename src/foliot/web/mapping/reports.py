@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from itertools import chain
 
 from foliot.domain.explain.records import QueuePosition
+from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
 from foliot.services.jobs.agenda import AgendaItem, AgendaLine, AgendaPage, Fate
 from foliot.services.runs.explain import RunExplanation
+from foliot.services.runs.history import RunBucket, RunSummary
 from foliot.services.runs.statistics import (
     DayTotals,
     JobStats,
@@ -35,11 +38,19 @@ from foliot.wire.reports import (
     StatsOut,
     TotalsOut,
 )
-from foliot.wire.runs import RunOut
+from foliot.wire.runs import ErrorGroupOut, RunBucketOut, RunOut, RunSummaryOut
 from foliot.wire.schedules import PlannedOut
 
 API = "/api/v1"
 OPEN = frozenset({"ready", "waiting", "running"})
+OUTCOMES = {
+    RunStatus.SUCCEEDED: "succeeded",
+    RunStatus.FAILED: "failed",
+    RunStatus.TIMED_OUT: "failed",
+    RunStatus.INTERRUPTED: "failed",
+    RunStatus.SKIPPED: "skipped",
+    RunStatus.CANCELLED: "cancelled",
+}
 AWAKE = frozenset({"pending", "active", "completed", "expired", "archived"})
 
 
@@ -91,6 +102,41 @@ def stats_out(stats: WorkspaceStats) -> StatsOut:
         totals=_totals(stats.totals),
         newest=_newest(stats.newest),
     )
+
+
+def run_summary_out(summary: RunSummary) -> RunSummaryOut:
+    return RunSummaryOut(
+        since=summary.since,
+        until=summary.until,
+        bucket_seconds=int(summary.width.total_seconds()),
+        buckets=[_bucket(each) for each in summary.buckets],
+        runs=summary.runs,
+        by_status={status.value: runs for status, runs in summary.by_status.items()},
+        errors=[
+            ErrorGroupOut(
+                fingerprint=each.fingerprint,
+                code=each.newest.code,
+                message=each.newest.message,
+                runs=each.runs,
+                jobs=each.jobs,
+                first_at=each.first_at,
+                last_at=each.last_at,
+                run_id=each.newest.id,
+                job_id=each.newest.job_id,
+                job_name=each.newest.job_name,
+            )
+            for each in summary.errors
+        ],
+        complete=summary.counted_since is None,
+        counted_since=summary.counted_since,
+    )
+
+
+def _bucket(bucket: RunBucket) -> RunBucketOut:
+    counts: Counter[str] = Counter()
+    for status, runs in bucket.runs.items():
+        counts[OUTCOMES.get(status, "open")] += runs
+    return RunBucketOut(at=bucket.at, **counts)
 
 
 def agenda_out(plans: AgendaPage) -> AgendaOut:

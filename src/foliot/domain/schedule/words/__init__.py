@@ -1,5 +1,6 @@
 """Parse words such as "every weekday at 9am" into a schedule. `describe` is the opposite direction.
 
+    spanish.py     a Spanish phrase -> the same in English, by the tables of spanish_vocabulary.py
     vocabulary.py  known words, and words refused with a reason
     tokens.py      split the text into tokens
     rewrite.py     other ways to say the same -> the words of the grammar
@@ -28,6 +29,7 @@ from foliot.domain.schedule.words.one_shot import LocalNow
 from foliot.domain.schedule.words.parts import Cursor
 from foliot.domain.schedule.words.phrase import Phrase
 from foliot.domain.schedule.words.rewrite import normalise
+from foliot.domain.schedule.words.spanish import to_english
 from foliot.domain.schedule.words.tokens import WordToken, refuse
 from foliot.domain.schedule.words.vocabulary import EXAMPLES
 
@@ -41,6 +43,13 @@ def read_words(
 
     `zone_named` finds such a zone by its name and raises ScheduleInvalid where there is none.
     """
+    english = to_english(text)
+    if english is not None:
+        try:
+            return read_words(english, now=now, timezone=timezone, tz=tz, zone_named=zone_named)
+        except ScheduleInvalid as error:
+            message = f"In English this is {english!r}. {error.message}"
+            raise ScheduleInvalid(message, hint=error.hint, mark=error.mark) from None
     try:
         cursor = Cursor(normalise(text), timezone)
         if cursor.zone is not None and cursor.zone.word != timezone:

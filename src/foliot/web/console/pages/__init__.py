@@ -14,12 +14,14 @@ from foliot.web.console.pages import (
     records,
     runs,
     settings,
+    start,
     today,
 )
 
 ROUTES: list[Route] = [
     *entry.ROUTES,
     *today.ROUTES,
+    *start.ROUTES,
     *editor.ROUTES,
     *jobs.ROUTES,
     *runs.ROUTES,

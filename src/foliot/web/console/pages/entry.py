@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from http import HTTPStatus
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -23,9 +25,16 @@ from foliot.web.console.session import (
     safe_next,
     visitor_api,
 )
-from foliot.web.console.site import SECURITY_HEADERS, Visit, action, read_form, render
+from foliot.web.console.site import RANKS, SECURITY_HEADERS, Visit, action, read_form, render
 
 YEAR = 365 * 86_400
+MOST_FOUND = 6
+ACTIONS = (
+    ("New job", "/console/jobs/new", "plus", "editor"),
+    ("Freeze jobs for a while", "/console/freezes", "freezes", "operator"),
+    ("Failed runs of the last 24 hours", "/console/runs?q=status:failed,timed_out,interrupted+since:24h", "fail", "viewer"),
+    ("Test a schedule", "/console/start/schedule", "wait", "viewer"),
+)  # of the palette: label, address, icon, least role  # fmt: skip
 
 
 async def sign_in(request: Request) -> Response:
@@ -72,13 +81,16 @@ async def sign_out(visit: Visit) -> Response:
 
 
 async def choose(visit: Visit) -> Response:
-    """Remember the workspace, language or zone in a cookie."""
+    """Remember the workspace, language, zone or theme in a cookie."""
     response = RedirectResponse(safe_next(visit.field("next")), status_code=303)
-    workspace, language, zone = (visit.field(name) for name in ("workspace", "language", "zone"))
+    workspace, language, zone, theme = (
+        visit.field(name) for name in ("workspace", "language", "zone", "theme")
+    )
     choices = {
         WORKSPACE_COOKIE: (workspace, re.fullmatch(r"[a-z0-9-]{1,99}", workspace) is not None),
         "foliot_language": (language, language in text.LANGUAGES),
         "foliot_zone": (zone, zone == "job" or text.is_zone(zone)),
+        "foliot_theme": (theme, theme in ("system", "light", "dark")),
     }
     for name, (value, is_known) in choices.items():
         if is_known:
@@ -89,20 +101,65 @@ async def choose(visit: Visit) -> Response:
 
 
 async def search(request: Request) -> Response:
-    """Jobs for the palette: name, sentence and address."""
+    """Jobs, runs, pages and actions for the palette, in groups."""
     visit = Visit(request, api_of(request))
-    wanted = visit.param("q")[:200]
-    found = await visit.api.get("/jobs", name=wanted or None, limit=8)
-    items = [
-        {
-            "title": job["name"],
-            "note": job["schedule"]["words"],
-            "href": f"/console/jobs/{job['id']}",
-            "status": text.STATUS_SHAPES.get(job["status"]),
-        }
-        for job in found["items"]
+    t, wanted = visit.reader.translate, visit.param("q")[:200]
+    me, jobs, run = await asyncio.gather(
+        visit.api.get("/me"),
+        visit.api.get("/jobs", name=wanted or None, limit=MOST_FOUND),
+        _run_named(visit, wanted),
+    )
+    pages = [
+        _found(t(label), f"/console/{name}" if name != "today" else HOME, name)
+        for _, items in request.app.state.navigation
+        for _, label, name, least in items
+        if RANKS[me["role"] or "viewer"] >= RANKS[least]
     ]
-    return JSONResponse({"items": items}, headers=SECURITY_HEADERS)
+    actions = [
+        _found(t(label), href, icon)
+        for label, href, icon, least in ACTIONS
+        if RANKS[me["role"] or "viewer"] >= RANKS[least]
+    ]
+    found = [
+        _found(
+            job["name"], f"/console/jobs/{job['id']}", text.shape_of(job["status"]), job["schedule"]["words"]
+        )
+        for job in jobs["items"]
+    ]
+    groups = {
+        "Runs": [] if run is None else [run],
+        "Jobs": found,
+        "Actions": [each for each in actions if _matches(each, wanted)],
+        "Pages": [each for each in pages if _matches(each, wanted)],
+    }
+    if wanted:
+        query = quote(wanted)
+        groups["Search"] = [
+            _found(t("Jobs that match {text}", text=wanted), f"/console/jobs?q={query}", "search"),
+            _found(t("Runs that match {text}", text=wanted), f"/console/runs?q={query}", "search"),
+        ]
+    shown = [{"title": t(title), "items": items} for title, items in groups.items() if items]
+    return JSONResponse({"groups": shown}, headers=SECURITY_HEADERS)
+
+
+def _found(title: str, href: str, icon: str, note: str | None = "") -> dict[str, str]:
+    return {"title": title, "href": href, "icon": icon, "note": note or ""}
+
+
+def _matches(found: dict[str, str], wanted: str) -> bool:
+    return all(word in found["title"].lower() for word in wanted.lower().split())
+
+
+async def _run_named(visit: Visit, wanted: str) -> dict[str, str] | None:
+    """The run with this id, or none."""
+    if not re.fullmatch(r"[0-9a-f-]{36}", wanted):
+        return None
+    answer = await visit.api.answer("GET", f"/runs/{wanted}")
+    if not answer.is_success:
+        return None
+    run = answer.data
+    title = f"{run['job_name']} #{run['number']}"
+    return _found(title, f"/console/runs/{run['id']}", text.shape_of(run["status"]))
 
 
 class Live:
@@ -116,7 +173,8 @@ class Live:
         headers = {"accept": "text/event-stream"}
         if last := request.headers.get("last-event-id"):
             headers["last-event-id"] = last
-        await api_of(request).forward("/events", {}, receive, send, headers)
+        wanted = {name: request.query_params.get(name) for name in ("job", "types")}
+        await api_of(request).forward("/events", wanted, receive, send, headers)
 
 
 ROUTES = [
