@@ -122,6 +122,12 @@ BODIES: dict[str, dict[str, Any]] = {
             {"method": "PUT", "path": "/limits", "body": {"key": "reports", "cap": 2}},
         ]
     },
+    "import_jobs": {
+        "source": "crontab",
+        "text": "0 9 * * 1-5 /usr/bin/report",
+        "time_zone": "Europe/Madrid",
+        "shadow": True,
+    },
     "cancel_run": {"reason": "wrong month"},
     "retry_run": {"input": {"full": True}},
     "preview_schedule": {"words": "every other tuesday at 14:30", "timezone": "Europe/Paris"},

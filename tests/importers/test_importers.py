@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from foliot.importers.airflow import read_airflow
+from foliot.importers.apscheduler import read_apscheduler
 from foliot.importers.celery_beat import read_celery_beat
 from foliot.importers.crontab import read_crontab
 from foliot.importers.kubernetes import read_kubernetes
@@ -209,3 +211,70 @@ def test_timers_of_systemd_find_their_services() -> None:
         "kind": "cron", "expr": "30 9 * * 1-5", "day_match": "and", "timezone": "Europe/Madrid",
     }  # fmt: skip
     assert [each.key for each in records.rejected] == ["odd.timer"]
+
+
+def test_jobs_of_apscheduler_are_read_from_the_text_of_their_triggers() -> None:
+    """`files/apscheduler.json` was printed by the lines in docs/how-to/import.md with APScheduler 3.11."""
+    records = read_apscheduler((FILES / "apscheduler.json").read_text())
+    jobs = by_key(records)
+    schedules = {key: job.body["schedule"] for key, job in jobs.items()}
+    paris = {"timezone": "Europe/Paris", "kind": "cron", "day_match": "and"}
+    assert schedules == {
+        "weekdays": {**paris, "expr": "0 9 * * mon-fri"},
+        "monthly": {**paris, "expr": "30 2 L * *"},
+        "second-friday": {**paris, "expr": "0 8 * * 5#2"},
+        "by-number": {**paris, "expr": "15 */2 * * sun,mon"},
+        "fast": {**paris, "expr": "*/10 * * * * *", "seconds": True},
+        "yearly": {**paris, "expr": "0 0 1 3 *"},
+        "often": {"kind": "interval", "every": "300s", "spread": "5s"},
+        "long": {"kind": "interval", "every": "90000s"},
+        "once": {"kind": "once", "at": "2030-01-01T10:00:00+01:00", "timezone": "Europe/Paris"},
+    }
+    assert {each.key: each.reason for each in records.rejected}.keys() == {"either", "weeks"}
+    assert jobs["often"].body["external_ref"]["was_enabled"] is False
+    assert jobs["often"].body["payload"] == {"indent": 2}
+    assert "positional" in all_warnings(jobs["often"])
+    assert jobs["long"].body["overlap"] == "concurrent"
+    assert jobs["long"].body["misfire"] == "all"
+
+
+def test_an_export_with_pickles_is_refused() -> None:
+    exported = {
+        "version": 1,
+        "jobs": [{"id": "a", "func": "os:getpid", "trigger": {"__apscheduler_pickle__": "gAWV"}}],
+    }
+    [rejected] = read_apscheduler(json.dumps(exported)).rejected
+    assert "str(job.trigger)" in rejected.reason
+
+
+def test_dags_of_airflow_become_jobs_that_trigger_them() -> None:
+    dags = [
+        {"dag_id": "daily", "timetable_summary": "@daily", "is_paused": "True", "timezone": "Europe/Berlin"},
+        {
+            "dag_id": "typed",
+            "schedule_interval": {"__type": "CronExpression", "value": "5 4 * * *"},
+            "catchup": True,
+        },
+        {"dag_id": "span", "schedule_interval": {"__type": "TimeDelta", "days": 1, "seconds": 60}},
+        {"dag_id": "text-span", "timetable_summary": "1 day, 0:00:00"},
+        {"dag_id": "by-asset", "timetable_summary": "Asset"},
+        {"dag_id": "by-hand", "timetable_summary": None},
+        {"dag_id": "odd", "timetable_summary": "AfterWorkdayTimetable"},
+        {"dag_id": "listed-without"},
+        {"fileloc": "x.py"},
+    ]
+    records = read_airflow(json.dumps({"dags": dags, "total_entries": 9}))
+    jobs = by_key(records)
+    assert {key: job.body["schedule"] for key, job in jobs.items()} == {
+        "daily": {"kind": "cron", "expr": "0 0 * * *", "timezone": "Europe/Berlin"},
+        "typed": {"kind": "cron", "expr": "5 4 * * *"},
+        "span": {"kind": "interval", "every": "86460s"},
+        "text-span": {"kind": "interval", "every": "86400s"},
+        "by-asset": {"kind": "manual"},
+        "by-hand": {"kind": "manual"},
+    }
+    assert jobs["daily"].body["config"] == {"argv": ["airflow", "dags", "trigger", "daily"]}
+    assert jobs["daily"].body["external_ref"]["was_enabled"] is False
+    assert jobs["typed"].body["misfire"] == "all"
+    assert [each.key for each in records.rejected] == ["odd", "listed-without", None]
+    assert "--columns" in records.rejected[1].reason

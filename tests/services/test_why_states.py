@@ -134,6 +134,10 @@ async def skipped_by_operator(scene: Scene) -> JobId:
     return job
 
 
+async def in_shadow(scene: Scene) -> JobId:
+    return await scene.harness.job("shadow", HOURLY, shadow=True)
+
+
 async def used_up(scene: Scene) -> JobId:
     job = await scene.harness.job("counted", HOURLY, max_runs=1)
     scene.harness.owner.execute("UPDATE foliot.timers SET runs_created = 1 WHERE job_id = %s", [job])
@@ -191,6 +195,7 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("no worker", nobody, Verdict.WILL_WAIT, "no worker is alive", "ready"),
     ("host away", host_away, Verdict.WILL_WAIT, "host edge has been offline since", "ready"),
     ("skip next", skipped_by_operator, Verdict.WILL_NOT_RUN, "asked to skip it", "skipped operator"),
+    ("shadow mode", in_shadow, Verdict.WILL_NOT_RUN, "the job is in shadow mode", "skipped shadow"),
     ("max_runs used up", used_up, Verdict.WILL_NOT_RUN, "all 1 runs of max_runs", None),
     ("behind a live run", behind_a_run, Verdict.WILL_RUN, "if run 1, which is live now, has ended by then", "skipped overlap"),
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
@@ -267,8 +272,9 @@ def check_lists(
     if state.startswith("freeze"):
         assert ahead.freezes
         assert [item.line.fate.value for item in items] == ["skipped" if "skip" in state else "held"]
-    elif state in ("held after a restore", "scheduler down"):
+    elif state in ("held after a restore", "scheduler down", "shadow mode"):
         assert len(ahead.notes) == 1
+        assert state != "shadow mode" or [item.line.fate for item in items] == [agenda.Fate.SKIPPED]
     elif verdict is Verdict.WILL_NOT_RUN and state not in ("skip next", "type off"):
         assert scene.at not in times
         assert not [item for item in items if item.line.fate is agenda.Fate.RUNS]

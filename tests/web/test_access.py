@@ -129,6 +129,7 @@ TABLE = {
     ("POST", "/api/v1/rooms/{room_id}/redeliver"): "operator",
     ("POST", "/api/v1/jobs/{job_id}/restore"): "editor",
     ("POST", "/api/v1/batch"): "editor",
+    ("POST", "/api/v1/imports"): "editor",
     ("GET", "/api/v1/defaults"): "viewer",
     ("PATCH", "/api/v1/defaults"): "admin",
     ("POST", "/api/v1/channels"): "editor",

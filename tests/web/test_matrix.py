@@ -72,10 +72,10 @@ ABSENT = frozenset({("DELETE", "/api/v1/limits")})  # what it is about has no id
 # What a workspace shares: its agents look at these and change none.
 SHARED = frozenset({"calendar_id", "freeze_id", "host_id", "instance_id"})
 # What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
-# The verbs on many jobs find the agent's own alone, by filter and by id. Each write of a batch passes the guard of its own route.
+# The verbs on many jobs find the agent's own alone, by filter and by id. Each write of a batch or an import passes the guard of its own route.
 FOR_AGENTS = frozenset(
     ("POST", f"/api/v1/{path}")
-    for path in ("batch", "jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys", "rooms")
+    for path in ("batch", "imports", "jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys", "rooms")
 )
 
 

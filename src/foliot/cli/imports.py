@@ -1,60 +1,27 @@
-"""`foliot import`: bring jobs of other schedulers over, disabled, for review."""
+"""`foliot import`: bring jobs of other schedulers over, disabled or in shadow mode. `foliot cutover` lets them run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
-from uuid import UUID
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foliot.cli.input_files import read_text
+from foliot.cli.lookup import find_job
 from foliot.cli.output import pluralize
 from foliot.cli.progress import track
-from foliot.cli.session import Session, api_command
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, Block, Column, Table, line, stack, styled
+from foliot.cli.times import relative
 from foliot.cli.yaml_text import read_yaml
-from foliot.domain.errors import Invalid
+from foliot.wire.imports import ImportResult, ImportSource
 
 if TYPE_CHECKING:
-    from foliot.importers.records import ImportedJob, ImportedRecords
-    from foliot.sdk import Client
+    from foliot.wire.imports import ImportLine, ImportOut
     from foliot.wire.jobs import JobOut
 
-NOTE = "imported again"
-
-
-class ImportSource(StrEnum):
-    OPENCLAW = "openclaw"
-    CRONTAB = "crontab"
-    SYSTEM_CRONTAB = "system-crontab"
-    SYSTEMD = "systemd"
-    KUBERNETES = "kubernetes"
-    CELERY_BEAT = "celery-beat"
-
-
-class ImportResult(StrEnum):
-    IMPORTED = "imported"
-    UPDATED = "updated"
-    UNCHANGED = "unchanged"
-    SKIPPED = "skipped"
-    REJECTED = "rejected"
-
-
-@dataclass(frozen=True, slots=True)
-class ImportLine:
-    """What became of one record."""
-
-    index: int
-    key: str | None
-    name: str
-    result: ImportResult
-    job_id: UUID | None = None
-    notes: tuple[str, ...] = field(default=())
+IMPORTED = "imported"  # the tag of every imported job
 
 
 @api_command
@@ -67,6 +34,9 @@ def import_jobs(
     ] = False,
     update: Annotated[
         bool, typer.Option("--update", help="Also overwrite imported jobs that were edited here.")
+    ] = False,
+    shadow: Annotated[
+        bool, typer.Option("--shadow", help="New jobs record their planned times at once, and run nothing.")
     ] = False,
     time_zone: Annotated[
         str | None, typer.Option("--tz", metavar="ZONE", help="Zone of schedules that name none.")
@@ -91,139 +61,85 @@ def import_jobs(
     Importing the same file again changes nothing. A record that cannot be read is named and stops no other. Each job
     keeps its original in external_ref.
     """
-    records = _read(source, file, time_zone, mapping, agent, session.now)
-    lines = list(_write(session, records, plan=plan, update=update))
-    counts = {each.value: sum(one.result is each for one in lines) for each in ImportResult}
-    session.show(
-        {
-            "source": records.source,
-            "planned": plan,
-            "counts": counts,
-            "records": [_json(each) for each in lines],
-        },
-        lambda: _page(lines, records.source, plan=plan),
-    )
-    if counts["rejected"]:
+    owners: dict[str, Any] = read_yaml(read_text(mapping, "--map"), "--map") if mapping is not None else {}
+    given = {
+        "source": source.value,
+        "text": read_text(file, "FILE"),
+        "file_name": Path(file).name,
+        "time_zone": time_zone,
+        "update": update,
+        "shadow": shadow,
+        "agent": agent,
+        **owners,
+    }
+    done = session.client.import_jobs(given, dry_run=plan)
+    session.show(done, lambda: _page(done, shadow=shadow))
+    if done.counts[ImportResult.REJECTED]:
         raise typer.Exit(1)
 
 
-def _read(
-    source: ImportSource, file: str, zone: str | None, mapping: str | None, agent: str | None, now: datetime
-) -> ImportedRecords:
-    from foliot.importers.celery_beat import read_celery_beat
-    from foliot.importers.crontab import read_crontab
-    from foliot.importers.kubernetes import read_kubernetes
-    from foliot.importers.openclaw import OpenClawMapping, read_openclaw
-    from foliot.importers.records import BadRecordError
-    from foliot.importers.systemd import read_systemd
+@api_command
+def cutover(
+    session: Session,
+    jobs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[JOB]...", help="Jobs in shadow mode. Default: all imported."),
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """End shadow mode: from now on Foliot runs these jobs. Switch the other scheduler off first.
 
-    text = read_text(file, "FILE")
-    given: dict[str, Any] = read_yaml(read_text(mapping, "--map"), "--map") if mapping is not None else {}
-    try:
-        match source:
-            case ImportSource.OPENCLAW:
-                owners = OpenClawMapping(given.get("agents", {}), given.get("rooms", {}), agent, zone)
-                return read_openclaw(text, owners, now)
-            case ImportSource.CRONTAB | ImportSource.SYSTEM_CRONTAB:
-                return read_crontab(text, system=source is ImportSource.SYSTEM_CRONTAB, time_zone=zone)
-            case ImportSource.SYSTEMD:
-                return read_systemd(text, Path(file).name, time_zone=zone)
-            case ImportSource.KUBERNETES:
-                return read_kubernetes(text)
-            case ImportSource.CELERY_BEAT:
-                return read_celery_beat(text, time_zone=zone or "UTC")
-    except BadRecordError as error:
-        raise Invalid(str(error)) from None
+    Compare before: `foliot runs list reason:shadow` lists what would have run.
+    """
+    client = session.client
+    named = [find_job(client, each) for each in jobs] if jobs else list(client.jobs.each(tag=[IMPORTED]))
+    found = [job for job in named if job.shadow]
+    if found and not dry_run:
+        confirm(f"Run {pluralize(len(found), 'job', 'jobs')} from now on?", yes=yes)
+        found = [
+            client.jobs.patch(job.id, {"shadow": False}, note="cutover")
+            for job in track("ending shadow mode", found)
+        ]
+    session.show(found, lambda: _cutover_page(session, found, is_tried=dry_run))
 
 
-def _write(session: Session, records: ImportedRecords, *, plan: bool, update: bool) -> Iterator[ImportLine]:
-    from foliot.importers.records import IMPORTED
-    from foliot.wire.jobs import JobStatus
-
-    existing = {
-        str(ref.get("id")): job
-        for job in session.client.jobs.each(tag=[IMPORTED], status=list(get_args(JobStatus)))
-        if (ref := job.external_ref or {}).get("source") == records.source
-    }
-    lines = [
-        ImportLine(each.index, each.key, "", ImportResult.REJECTED, notes=(each.reason,))
-        for each in records.rejected
-    ]
-    lines += [
-        _write_one(session.client, each, existing.get(each.key), plan=plan, update=update)
-        for each in track("importing", records.jobs)
-    ]
-    yield from sorted(lines, key=lambda each: each.index)
-
-
-def _write_one(
-    client: Client, job: ImportedJob, found: JobOut | None, *, plan: bool, update: bool
-) -> ImportLine:
-    from foliot.sdk import FoliotApiError
-
-    body = dict(job.body)
-    jobs = client.jobs.dry_run if plan else client.jobs
-    try:
-        if found is None:
-            made = jobs.create(body)
-            made_id = None if plan else getattr(made, "id", None)
-            return ImportLine(job.index, job.key, job.name, ImportResult.IMPORTED, made_id, job.warnings)
-        if (found.external_ref or {}).get("digest") == job.digest:
-            return ImportLine(job.index, job.key, found.name, ImportResult.UNCHANGED, found.id)
-        if not update and _is_edited(client, found):
-            note = "It was edited here; --update overwrites it."
-            return ImportLine(job.index, job.key, found.name, ImportResult.SKIPPED, found.id, (note,))
-        body.pop("enabled")  # what a person decided stays
-        jobs.patch(found.id, body, note=NOTE)
-        return ImportLine(job.index, job.key, job.name, ImportResult.UPDATED, found.id, job.warnings)
-    except FoliotApiError as error:
-        if error.status is None or error.status in (401, 403) or error.status >= 500:
-            raise  # not the record's fault
-        return ImportLine(
-            job.index, job.key, job.name, ImportResult.REJECTED, notes=(" ".join(str(error).split()),)
-        )
-
-
-def _is_edited(client: Client, job: JobOut) -> bool:
-    if job.revision == 1:
-        return False
-    return client.jobs.revisions(job.id, limit=1).items[0].note != NOTE
-
-
-def _json(one: ImportLine) -> dict[str, Any]:
-    return {
-        "index": one.index,
-        "key": one.key,
-        "name": one.name,
-        "result": one.result.value,
-        "job_id": None if one.job_id is None else str(one.job_id),
-        "notes": list(one.notes),
-    }
-
-
-def _page(lines: list[ImportLine], source: str, *, plan: bool) -> Block:
-    table = Table(
-        (
-            Column("#", lambda each: str(each.index)),
-            Column("RESULT", lambda each: each.result.value),
-            Column("NAME", lambda each: each.name or each.key or "-"),
-            Column("NOTES", lambda each: " ".join(each.notes) or "-", wrap=True),
-        ),
-        lines,
+def _cutover_page(session: Session, jobs: list[JobOut], *, is_tried: bool) -> Block:
+    columns: tuple[Column[JobOut], ...] = (
+        Column("NAME", lambda job: job.name, wrap=True),
+        Column("RECORDED", lambda job: str(job.skip_count)),
+        Column("NEXT", lambda job: relative(job.next_run_at - session.now) if job.next_run_at else "-"),
+        Column("SCHEDULE", lambda job: job.schedule.words, wrap=True),
     )
-    counts = ", ".join(
-        f"{sum(each.result is kind for each in lines)} {kind.value}"
-        for kind in ImportResult
-        if any(each.result is kind for each in lines)
+    table = Table(columns, jobs, empty="No job is in shadow mode.")
+    if not jobs:
+        return table
+    count = pluralize(len(jobs), "job", "jobs")
+    done = (
+        f"Would run {count} from now on. Nothing was done."
+        if is_tried
+        else f"Foliot runs {count} from now on."
     )
-    done = "Would import" if plan else "Imported"
+    return stack(table, line(styled(done, BOLD)))
+
+
+def _page(done: ImportOut, *, shadow: bool) -> Block:
+    columns: tuple[Column[ImportLine], ...] = (
+        Column("#", lambda each: str(each.index)),
+        Column("RESULT", lambda each: each.result.value),
+        Column("NAME", lambda each: each.name or each.key or "-"),
+        Column("NOTES", lambda each: " ".join(each.notes) or "-", wrap=True),
+    )
+    counts = ", ".join(f"{count} {result.value}" for result, count in done.counts.items() if count)
+    verb = "Would import" if done.planned else "Imported"
+    total = pluralize(len(done.records), "record", "records")
+    after = (
+        "They record their times and run nothing. Compare: foliot runs list reason:shadow. Then: foliot cutover"
+        if shadow
+        else "Imported jobs are disabled. Review: foliot jobs list status:disabled"
+    )
     return stack(
-        table,
-        line(
-            styled(
-                f"{done} {pluralize(len(lines), 'record', 'records')} from {source}: {counts or 'nothing'}.",
-                BOLD,
-            )
-        ),
-        line(styled("Imported jobs are disabled. Review: foliot jobs list status:disabled", DIM)),
+        Table(columns, done.records),
+        line(styled(f"{verb} {total} from {done.source}: {counts or 'nothing'}.", BOLD)),
+        line(styled(after, DIM)),
     )

@@ -40,6 +40,7 @@ COMMANDS = {
     "apply": "apply:apply",
     "export": "apply:export",
     "import": "imports:import_jobs",
+    "cutover": "imports:cutover",
     "whoami": "keys:whoami",
     "members": "members:app",
     "workspaces": "workspaces:app",

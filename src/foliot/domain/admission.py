@@ -24,6 +24,7 @@ from foliot.domain.schedule.zone import naive_utc
 _TICK = timedelta(microseconds=1)
 LAST_START = timedelta(minutes=1)  # a run that is due at the end of its window has so long to start
 _BOUND_BY_NO_WINDOW = frozenset({Trigger.MANUAL, Trigger.RETRY, Trigger.WEBHOOK})
+_RUNS_IN_SHADOW = frozenset({Trigger.MANUAL, Trigger.RETRY, Trigger.BACKFILL})  # a person asked for these
 _ASKED_AGAIN = frozenset({WaitsFor.TURN, WaitsFor.FREEZE, WaitsFor.TYPE})
 
 
@@ -204,6 +205,8 @@ def _admit_new(request: StartRequest) -> Admission:
     job, now, not_before, expires_at = request.job, request.now, request.not_before, request.expires_at
     if request.is_type_off:
         return Skip(SkipReason.TYPE_DISABLED)
+    if job.shadow and request.trigger not in _RUNS_IN_SHADOW:
+        return Skip(SkipReason.SHADOW)
     if expires_at is not None and expires_at <= now:
         return Skip(SkipReason.DEADLINE)
     overlap = check_overlap(job.overlap, request.load, is_patient=request.is_patient)

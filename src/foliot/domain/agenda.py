@@ -223,6 +223,8 @@ def _fates(
         fate, reason, freeze = Fate.RUNS, planned.skip, None
         if reason is None and following is not None and following.due_at <= planned.due_at:
             reason = SkipReason.WINDOW  # of times deferred to one opening, the newest runs
+        if reason is None and ahead.job.shadow:
+            reason = SkipReason.SHADOW
         if reason is None and (freeze := freeze_at(ahead.freezes, planned.due_at)) is not None:
             reason = SkipReason.FROZEN if freeze.after is FreezePolicy.SKIP else None
             fate = Fate.HELD
@@ -300,6 +302,7 @@ def _uncounted(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime
         or schedule.every >= OFTEN
         or ahead.runs_left is not None
         or ahead.skip_next
+        or ahead.job.shadow
         or _moves(timetable)
         or any(freeze.start_at < end for freeze in ahead.freezes)
     ):

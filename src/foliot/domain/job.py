@@ -30,6 +30,7 @@ class Job:
     retention: Retention = Retention()
     max_runs: int | None = None
     retry_timeouts: bool = True
+    shadow: bool = False
 
     def __post_init__(self) -> None:
         if self.max_runs is not None and self.max_runs < 1:

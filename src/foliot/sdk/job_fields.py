@@ -37,6 +37,7 @@ class JobFieldKeywords(TypedDict, total=False):
     queue: str
     concurrency_key: str | None
     read_only: bool
+    shadow: bool
 
 
 JOB_FIELDS = (
@@ -72,5 +73,10 @@ JOB_FIELDS = (
         bool,
         "Whether runs change nothing: a host runs several such runs at once.",
         flag="--read-only/--mutating",
+    ),
+    JobField(
+        "shadow",
+        bool,
+        "Whether planned times are only recorded, as skipped with the reason shadow: to compare with another scheduler.",
     ),
 )

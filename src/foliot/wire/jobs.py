@@ -169,6 +169,10 @@ class JobFields(Shape):
     read_only: Annotated[bool, CliFlag("--read-only/--mutating")] = Field(
         default=False, description="Whether runs change nothing: a host runs several such runs at once."
     )
+    shadow: bool = Field(
+        default=False,
+        description="Whether planned times are only recorded, as skipped with the reason shadow: to compare with another scheduler.",
+    )
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)
     external_ref: JsonObject | None = None

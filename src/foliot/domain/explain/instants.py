@@ -182,6 +182,8 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     if question.switched_off is not None:
         why, next_step = SENTENCES[SkipReason.TYPE_DISABLED]
         return why + _given(question.switched_off), next_step
+    if job.shadow:
+        return SENTENCES[SkipReason.SHADOW]
     if job.max_runs is not None and question.runs_created >= job.max_runs:
         return f"all {job.max_runs} runs of max_runs are made", "Raise max_runs."
     if job.max_runs is not None and _runs_out(question, planned, job.max_runs - question.runs_created):

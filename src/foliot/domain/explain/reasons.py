@@ -48,6 +48,10 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "Foliot could not plan this job",
         "Check the job's schedule with preview; the error is in the server's log under this job's id.",
     ),
+    SkipReason.SHADOW: (
+        "the job is in shadow mode: its planned times are recorded and do not run",
+        "Set shadow to false when the other scheduler has let go of it: foliot cutover.",
+    ),
 }  # fmt: skip
 
 # The same for a planned time in the future.

@@ -25,6 +25,7 @@ class SkipReason(StrEnum):
     DST_GAP = "dst_gap"
     TYPE_DISABLED = "type_disabled"
     SCHEDULER_ERROR = "scheduler_error"
+    SHADOW = "shadow"
 
 
 class Dst(StrEnum):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from foliot.wire.batch import BatchOut, BatchWrite
     from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
+    from foliot.wire.imports import ImportIn, ImportOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
 
@@ -260,6 +261,12 @@ class Client:
 
         request = post("/batch", body={"writes": list(writes)}, query={"dry_run": dry_run})
         return self._http.read(BatchOut, request)
+
+    def import_jobs(self, given: ImportIn | Mapping[str, Any], *, dry_run: bool = False) -> ImportOut:
+        """Import jobs of another scheduler. They arrive disabled, and importing the same text again changes nothing."""
+        from foliot.wire.imports import ImportOut  # noqa: PLC0415
+
+        return self._http.read(ImportOut, post("/imports", body=given, query={"dry_run": dry_run}))
 
     def workers(self) -> WorkersOut:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""

@@ -114,7 +114,7 @@ async def ahead(
     )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     times = await evaluate(timetable, lambda: preview(timetable, after, most))
-    notes = []
+    notes = ["Shadow mode: these times are recorded and do not run."] if spec.shadow else []
     if held_reason is not None:
         notes.append(f"Firing is held: {held_reason}")
     if ticked_at is not None and is_silent(ticked_at, tx.now):

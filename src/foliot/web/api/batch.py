@@ -8,16 +8,12 @@ Why: docs/decisions/608-batches.md
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 
 from foliot.domain.errors import FoliotError, Invalid, Unavailable
@@ -28,14 +24,13 @@ from foliot.services.identity.authentication import Caller
 from foliot.web.api.writes import Writing
 from foliot.web.auth import Editor
 from foliot.web.errors import field_problems
-from foliot.web.internal_calls import ApiAnswer, InternalCall
+from foliot.web.internal_calls import ApiAnswer, RouteCall, call_route
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router, max_body_size
 from foliot.wire.batch import BatchIn, BatchOut, BatchResult, BatchWrite
 from foliot.wire.instants import read_id
 
 routes = api_router("batch")
 NO_ROUTE = (404, 405)
-PREFIX = "/api/v1"
 LARGEST_BATCH = 16 << 20  # bytes
 
 
@@ -94,38 +89,13 @@ class _Batch:
         return items
 
     async def _call(self, write: BatchWrite, path: str, body: Any, *, is_first: bool) -> ApiAnswer:
-        raw = b"" if body is None else json.dumps(body).encode()
-        headers = {"accept": "application/json"}
-        if body is not None:
-            headers |= {"content-type": "application/json", "content-length": str(len(raw))}
-        if write.if_match is not None:
-            headers["if-match"] = write.if_match
-        path, _, query = path.partition("?")
+        """Call the route with the staged database; hints are announced after the commit."""
         # The first write closes the claim of the Idempotency-Key: one transaction, one claim.
         caller = self.caller if is_first else replace(self.caller, claim=None)
-        outer = self.request.scope
-        scope = {
-            **outer,
-            "app": SimpleNamespace(state=self._state()),
-            "method": write.method,
-            "path": PREFIX + path,
-            "raw_path": quote(PREFIX + path, safe="/:@").encode(),
-            "query_string": query.encode(),
-            "headers": [
-                (name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()
-            ],
-            "state": {**outer.get("state", {}), "caller": caller, "is_part": True},
-            "path_params": {},
-            "starlette.exception_handlers": ({}, {}),  # errors come back to this function as they are
-        }
-        call = InternalCall(raw)
-        await self.request.app.router(scope, call.receive, call.send)
-        return call.answer()
-
-    def _state(self) -> State:
-        """The state of the app with the staged database; hints are announced after the commit."""
-        whole: Mapping[str, Any] = self.request.app.state._state  # noqa: SLF001  # State has no copy
-        return State({**whole, "database": self.stage, "announce": self.announce})
+        call = RouteCall(write.method, path, body, write.if_match)
+        return await call_route(
+            self.request, call, caller, {"database": self.stage, "announce": self.announce}
+        )
 
 
 @dataclass(slots=True)
