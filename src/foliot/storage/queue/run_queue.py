@@ -92,7 +92,7 @@ class Claimed(NamedTuple):
     attempt: int
     deadline_at: datetime
     trigger: Trigger
-    revision: int | None = None  # of its job; a remote worker is not told
+    revision: int | None = None  # of its job; a remote worker does not know it
 
 
 class ClaimOrder(NamedTuple):
