@@ -29,7 +29,9 @@ from foliot.web.console.site import NOTICES
 from foliot.web.rate_limits import RateLimits
 from tests.web.conftest import ApiHarness, open_api
 
-PAGES = ("", "jobs", "jobs/new", "runs", "agenda", "capacity", "freezes", "audit", "settings")
+PAGES = (
+    "", "jobs", "jobs/new", "runs", "agenda", "capacity", "incidents", "rooms", "freezes", "audit", "settings",
+)  # fmt: skip
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 TEMPLATES = files("foliot.web.console") / "templates"
 
@@ -137,9 +139,9 @@ async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
     session["Cookie"] += f"; foliot_language={language}"
     for page in PAGES:
         answer = await api.http.get(f"/console/{page}", headers=session)
-        if (role, page) == ("viewer", "audit"):
+        if role == "viewer" and page in {"audit", "jobs/new"}:
             assert answer.status_code == 403
-            assert 'href="/console/audit"' not in answer.text
+            assert f'href="/console/{page}"' not in answer.text
             continue
         assert answer.status_code == 200, page
         assert f'<html lang="{language}">' in answer.text
@@ -289,7 +291,7 @@ async def test_a_freeze_is_previewed_then_made_and_lifted(api: ApiHarness) -> No
     await api.create_job(name="nightly")
     session = await signed_in(api, "operator")
     preview = await api.http.get("/console/freezes?reason=upgrade&after=latest", headers=session)
-    assert "planned times of 1 jobs" in preview.text
+    assert "planned times of 1 job" in preview.text
     await post(api, "/console/freezes/create", session, reason="upgrade", after="latest")
     page = await api.http.get("/console/", headers=session)
     assert "Freeze in force" in page.text

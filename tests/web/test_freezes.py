@@ -86,12 +86,15 @@ async def test_freezes_are_listed_newest_first_a_page_at_a_time(api: ApiHarness,
 
 
 async def test_a_preview_counts_what_it_would_hold_and_keeps_nothing(api: ApiHarness) -> None:
-    await api.create_job(tags=["billing"])
+    made = await api.create_job(tags=["billing"])
     answer = await api.request(
         "POST", "/freezes/preview", role="operator", json={"reason": "x", "scope": TAGGED}
     )
     found = answer.json()
     assert (found["jobs"], found["planned_times"], found["is_exact"]) == (1, 143, True)
+    [held] = found["sample"]
+    assert (held["job_id"], held["job_name"]) == (made["id"], made["name"])
+    assert held["planned_for"] == made["next_run_at"]
     assert (await api.request("GET", "/freezes")).json()["items"] == []
 
 

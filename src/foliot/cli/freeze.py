@@ -31,7 +31,7 @@ from foliot.domain.errors import Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
     from foliot.wire.dry_run import FreezeLiftOut
-    from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope
+    from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope, HeldTimeOut
 
 app = typer.Typer(help="Hold jobs during maintenance, without changing them.", no_args_is_help=True)
 _AFTER = {"skip": "skipped", "latest": "the latest of each job runs once", "all": "all run, {rate} a minute"}
@@ -104,7 +104,7 @@ def on(
         body["per_minute"] = per_minute
     if dry_run:
         seen = session.client.freezes.preview(body)
-        session.show(seen, lambda: styled(_preview_sentence(seen, running, zone, session.now)))
+        session.show(seen, lambda: _preview_page(seen, running, zone, session.now))
         return
     if not yes:
         seen = session.client.freezes.preview(body)
@@ -200,6 +200,17 @@ def format_scope(scope: FreezeScope) -> str:
     parts = [pluralize(len(scope.jobs), "job")] if scope.jobs else []
     parts += [f"tag {each}" for each in scope.tags] + [f"queue {each}" for each in scope.queues]
     return ", ".join(parts)
+
+
+def _preview_page(seen: FreezePreviewOut, running: RunsUnderWay, zone: str, now: datetime) -> Block:
+    columns: list[Column[HeldTimeOut]] = [
+        Column("JOB", lambda each: each.job_name, wrap=True),
+        Column("FIRST HELD", lambda each: local_time_relative(each.planned_for, zone, now)),
+    ]
+    return stack(
+        styled(_preview_sentence(seen, running, zone, now)),
+        Table(columns, seen.sample, indent=2) if seen.sample else None,
+    )
 
 
 def _preview_sentence(seen: FreezePreviewOut, running: RunsUnderWay, zone: str, now: datetime) -> str:

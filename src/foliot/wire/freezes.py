@@ -66,6 +66,12 @@ class FreezeOut(FreezeIn, FreezeHead):
     lifted_at: Instant | None
 
 
+class HeldTimeOut(Shape):
+    job_id: Id
+    job_name: str
+    planned_for: Instant
+
+
 class FreezePreviewOut(Shape):
     """What such a freeze would hold."""
 
@@ -75,3 +81,6 @@ class FreezePreviewOut(Shape):
     ready: int
     running: int
     until: Instant
+    sample: list[HeldTimeOut] = Field(
+        default=[], description="The first planned time of each job; the earliest ten of them."
+    )

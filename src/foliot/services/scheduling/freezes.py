@@ -8,7 +8,7 @@ Why: docs/decisions/204-freezes.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,8 +17,9 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, not_found
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FIRST_ID, LAST_ID, FreezeId, JobId, WorkspaceId
+from foliot.domain.job import Job
 from foliot.domain.run import WaitsFor
-from foliot.domain.schedule import MOST_TIMES, Timetable, count_between
+from foliot.domain.schedule import MOST_TIMES, Timetable, count_between, planned_after
 from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling.replan_steps import replan_timers
@@ -38,6 +39,7 @@ BATCH = 200
 MAX_BATCHES = 50  # in one request; the sweeper does the rest
 ATTEMPTS = 3
 MAX_JOBS = 1_000  # counted by a preview
+SAMPLE = 10  # jobs that a preview names
 DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)
 
@@ -59,6 +61,15 @@ class NewFreeze:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldTime:
+    """The first planned time of a job that a freeze would hold."""
+
+    job_id: JobId
+    job_name: str
+    planned_for: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class FreezePreview:
     """The jobs, planned times and runs that a freeze would cover. Planned times are counted up to its end, or for a day."""
 
@@ -68,6 +79,7 @@ class FreezePreview:
     ready: int
     running: int
     until: datetime
+    sample: tuple[HeldTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +154,20 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
         job_ids, total = await freezes.count_covered_jobs(tx, frozen, MAX_JOBS)
         rows = await timers.read(tx, job_ids)
         context = await load_job_context(tx, rows)
+        names = await explain_queries.load_names(tx, job_ids)
         ready, running = await freezes.count_affected_runs(tx, frozen)
-    timetables = [context.job(row).timetable for row in rows]
-    planned = await evaluate_in_thread(lambda: _count_all(timetables, start - TICK, until - TICK))
+    jobs = [context.job(row) for row in rows]
+    after, last = start - TICK, until - TICK
+    planned, sample = await evaluate_in_thread(
+        lambda: (
+            _count_all([job.timetable for job in jobs], after, last),
+            _first_held(jobs, names, after, last),
+        )
+    )
     is_exact = planned is not None and len(job_ids) == total
-    return FreezePreview(total, MOST_TIMES if planned is None else planned, is_exact, ready, running, until)
+    return FreezePreview(
+        total, MOST_TIMES if planned is None else planned, is_exact, ready, running, until, sample
+    )
 
 
 def _count_all(timetables: Sequence[Timetable], after: datetime, until: datetime) -> int | None:
@@ -158,6 +179,18 @@ def _count_all(timetables: Sequence[Timetable], after: datetime, until: datetime
             return None
         planned += found
     return planned
+
+
+def _first_held(
+    jobs: Sequence[Job], names: Mapping[JobId, str], after: datetime, until: datetime
+) -> tuple[HeldTime, ...]:
+    """Return the first planned time of each job in (after, until]: the earliest few of them."""
+    found = []
+    for job in jobs:
+        planned = planned_after(job.timetable.bare, after)
+        if planned is not None and planned.planned_for <= until:
+            found.append(HeldTime(job.id, names.get(job.id, ""), planned.planned_for))
+    return tuple(sorted(found, key=lambda held: (held.planned_for, held.job_id))[:SAMPLE])
 
 
 async def hold(database: Database, limit: int = BATCH) -> int:

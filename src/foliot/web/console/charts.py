@@ -38,8 +38,8 @@ def run_strip(runs: Iterable[dict[str, object]], title: str) -> Markup:
     if not marks:
         return Markup('<span class="muted">—</span>')
     return Markup(
-        '<svg class="strip" viewBox="0 0 {} 20" width="{}" height="20" role="img" aria-label="{}">{}</svg>'
-    ).format(max(x - 2, 5), max(x - 2, 5), title, Markup("").join(marks))
+        '<svg class="strip" viewBox="0 0 {} 20" width="{}" height="20" role="{}" aria-label="{}">{}</svg>'
+    ).format(max(x - 2, 5), max(x - 2, 5), _role(Markup("").join(marks)), title, Markup("").join(marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,12 @@ def _framed(
 ) -> Markup:
     """The drawing, and its labels as text around it: the drawing is stretched to the width of the card."""
     links = Markup("").join(drawn)
-    role = "group" if "<a " in links else "img"  # an image would hide its links from readers
     svg = Markup(
         '<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">'
         '<line class="mid" x1="0" y1="{}" x2="{}" y2="{}"/><line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg>'
-    ).format(css, width, height, role, label, height / 2, width, height / 2, height, width, height, links)
+    ).format(
+        css, width, height, _role(links), label, height / 2, width, height / 2, height, width, height, links
+    )
     below = Markup("").join(Markup("<span>{}</span>").format(each) for each in axes.x)
     legend = Markup("").join(
         Markup(
@@ -138,6 +139,11 @@ def _framed(
     ).format(
         axes.show(most), svg, below, Markup('<div class="legend">{}</div>').format(legend) if legend else ""
     )
+
+
+def _role(drawn: Markup) -> str:
+    """The ARIA role of a drawing: an image would hide its links from readers."""
+    return "group" if "<a " in drawn else "img"
 
 
 def attempt_timeline(

@@ -88,6 +88,17 @@ NOTICES = {
     "freeze-created": "The freeze is in force.",
     "freeze-lifted": "The freeze was lifted.",
     "key-revoked": "The key was revoked.",
+    "incident-acknowledged": "The incident is acknowledged. Its reminders stop.",
+    "incident-snoozed": "The incident is snoozed.",
+    "incident-muted": "Nothing more is sent about this incident.",
+    "incident-unmuted": "Messages about this incident are sent again.",
+    "incident-closed": "The incident is closed.",
+    "incident-noted": "The note was saved.",
+    "room-created": "The room was created.",
+    "room-saved": "The room was saved.",
+    "room-deleted": "The room was deleted.",
+    "message-sent": "The message was sent.",
+    "delivery-replayed": "It is sent again.",
 }  # shown once after a form, by the name in the cookie
 UNDO = {
     "job-paused": "/console/jobs/{}/resume",
@@ -126,8 +137,10 @@ class Visit:
         return (self.form or {}).get(name, default).strip()
 
 
-def page(template: str, active: str) -> Callable[[PageFunction], Callable[[Request], Awaitable[Response]]]:
-    """Turn a function that gathers data into a route that answers with the whole page."""
+def page(
+    template: str, active: str, least: str = "viewer"
+) -> Callable[[PageFunction], Callable[[Request], Awaitable[Response]]]:
+    """Turn a function that gathers data into a route that answers with the whole page, to this role and stronger ones."""
 
     def decorate(gather: PageFunction) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -135,6 +148,8 @@ def page(template: str, active: str) -> Callable[[PageFunction], Callable[[Reque
             found, shell = await asyncio.gather(gather(visit), shell_of(visit))
             if isinstance(found, Response):
                 return found
+            if RANKS[shell["me"]["role"] or "viewer"] < RANKS[least]:
+                raise ApiRefusal(403, {"detail": "Your role may not open this page."})
             return render(visit, template, {**shell, "active": active, **found})
 
         return endpoint

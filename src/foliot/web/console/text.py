@@ -23,7 +23,7 @@ STATUS_SHAPES = {
     "skipped": "skip", "expired": "skip", "archived": "skip",
     "cancelled": "stop", "disabled": "stop", "lost": "fail",
     "acknowledged": "run", "snoozed": "pause", "muted": "pause", "in_force": "pause", "planned": "wait", "over": "skip",
-    "sending": "run", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
+    "sending": "run", "failing": "fail", "stopped": "stop", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
 }  # fmt: skip
 Translate = Callable[..., str]
 

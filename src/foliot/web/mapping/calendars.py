@@ -14,7 +14,7 @@ from foliot.services.jobs.calendars import CalendarRow
 from foliot.services.scheduling.freeze_search import FreezeRow
 from foliot.services.scheduling.freezes import FreezePreview, NewFreeze
 from foliot.wire import calendars as wire
-from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut, FreezeScope
+from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut, FreezeScope, HeldTimeOut
 from foliot.wire.jobs import WEEK
 
 
@@ -104,6 +104,10 @@ def freeze_preview_out(found: FreezePreview) -> FreezePreviewOut:
         ready=found.ready,
         running=found.running,
         until=found.until,
+        sample=[
+            HeldTimeOut(job_id=each.job_id, job_name=each.job_name, planned_for=each.planned_for)
+            for each in found.sample
+        ],
     )
 
 

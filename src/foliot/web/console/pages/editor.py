@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from http import HTTPStatus
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -45,7 +46,7 @@ BLANK: dict[str, str] = {
 }  # fmt: skip
 
 
-@page("editor.html", "jobs")
+@page("editor.html", "jobs", least="editor")
 async def new_job(visit: Visit) -> Context:
     fields = BLANK | {name: visit.param(name) for name in BLANK if visit.param(name)}
     if source := visit.param("copy"):
@@ -56,7 +57,7 @@ async def new_job(visit: Visit) -> Context:
     return await form_context(visit, fields, None)
 
 
-@page("editor.html", "jobs")
+@page("editor.html", "jobs", least="editor")
 async def edit_job(visit: Visit) -> Context:
     answer = await visit.api.answer("GET", f"/jobs/{visit.path['job_id']}")
     if not answer.is_success:
@@ -97,6 +98,8 @@ async def preview_of(visit: Visit, fields: dict[str, str], job: dict[str, Any] |
             "zone_of_form": answer.data["schedule"].get("timezone") or "UTC",
         }
     refusal = ApiRefusal(answer.status, answer.data)
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        raise refusal
     return {
         "preview": None,
         "preview_problem": refusal.sentences[0],

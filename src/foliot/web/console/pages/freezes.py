@@ -1,56 +1,93 @@
-"""Freezes: hold the whole workspace or some tags for a while, with a preview of what is held."""
+"""Freezes: hold the workspace or a part of it for a while, with a preview of what is held; lift; history."""
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from foliot.web.console.api import ApiRefusal
+from foliot.web.console.api import ApiRefusal, read_number
+from foliot.web.console.pages.form_routes import form_route, instant_of, member_names, words
 from foliot.web.console.site import Context, Visit, action, done, page
+
+FIELDS = ("reason", "scope", "tags", "queues", "jobs", "start_at", "end_at", "after", "per_minute", "running")
 
 
 @page("freezes.html", "freezes")
 async def freeze_list(visit: Visit) -> Context:
-    found = await visit.api.get("/freezes")
-    wanted = {name: visit.param(name) for name in ("reason", "end_at", "after", "running", "tags")}
-    preview, problem = None, None
-    if wanted["reason"]:
-        try:
-            preview = await visit.api.call("POST", "/freezes/preview", body_of(wanted))
-        except ApiRefusal as refusal:
-            problem = refusal.sentences[0]
-    return {"freezes": found["items"], "wanted": wanted, "preview": preview, "problem": problem}
+    """Freezes in force and to come, and the preview of the one in the address."""
+    wanted = {name: visit.param(name) for name in FIELDS}
+    found, past, names, previewed = await asyncio.gather(
+        visit.api.get("/freezes", limit=50),
+        visit.api.get("/freezes", ended="true", cursor=visit.param("cursor") or None, limit=25),
+        member_names(visit),
+        _preview(visit, wanted),
+    )
+    return {
+        "freezes": found["items"],
+        "past": [each for each in past["items"] if each["status"] == "over"],
+        "next_cursor": past["next_cursor"],
+        "names": names,
+        "wanted": wanted,
+        **previewed,
+    }
 
 
-def body_of(wanted: dict[str, str]) -> dict[str, Any]:
+async def _preview(visit: Visit, wanted: dict[str, str]) -> Context:
+    none: Context = {"preview": None, "body": None, "body_text": "", "command": "", "problems": []}
+    if not wanted["reason"]:
+        return none
+    try:
+        body = body_of(visit, wanted)
+        preview = await visit.api.call("POST", "/freezes/preview", body)
+    except ApiRefusal as refusal:
+        return {**none, "problems": refusal.sentences}
+    return {**none, "preview": preview, "body": body, "body_text": repr(body), "command": command_of(body)}
+
+
+def body_of(visit: Visit, wanted: dict[str, str]) -> dict[str, Any]:
+    """The body that the form describes."""
     body: dict[str, Any] = {
         "reason": wanted["reason"],
         "after": wanted["after"] or "latest",
         "running": wanted["running"] or "drain",
     }
-    if wanted["end_at"]:
-        body["end_at"] = wanted["end_at"]
-    tags = [tag.strip() for tag in wanted["tags"].split(",") if tag.strip()]
-    if tags:
-        body["scope"] = {"tags": tags}
+    for name in ("start_at", "end_at"):
+        if at := instant_of(visit, name, wanted[name]):
+            body[name] = at
+    if body["after"] == "all" and wanted["per_minute"]:
+        body["per_minute"] = read_number("per_minute", wanted["per_minute"])
+    scope = {name: words(wanted[name]) for name in ("tags", "queues", "jobs") if words(wanted[name])}
+    body["scope"] = scope if scope and wanted["scope"] != "everything" else {"everything": True}
     return body
 
 
+def command_of(body: dict[str, Any]) -> str:
+    """The same freeze as a command."""
+    scope = body["scope"]
+    parts = ["foliot freeze on", "--reason", shlex.quote(body["reason"])]
+    parts += ["--all"] if scope.get("everything") else []
+    for flag in ("job", "tag", "queue"):
+        parts += [f"--{flag} {shlex.quote(each)}" for each in scope.get(f"{flag}s", ())]
+    for flag, name in (("from", "start_at"), ("until", "end_at"), ("after", "after"), ("running", "running")):
+        parts += [f"--{flag} {body[name]}"] if name in body else []
+    return " ".join([*parts, *([f"--per-minute {body['per_minute']}"] if "per_minute" in body else [])])
+
+
 async def create(visit: Visit) -> Response:
-    wanted = {name: visit.field(name) for name in ("reason", "end_at", "after", "running", "tags")}
-    await visit.api.call("POST", "/freezes", body_of(wanted))
-    return done("/console/freezes", "freeze-created")
-
-
-async def lift(visit: Visit) -> Response:
-    await visit.api.call("POST", f"/freezes/{visit.path['freeze_id']}/lift", {})
-    return done("/console/freezes", "freeze-lifted")
+    made = await visit.api.call(
+        "POST", "/freezes", body_of(visit, {name: visit.field(name) for name in FIELDS})
+    )
+    return done("/console/freezes", "freeze-created", made["id"])
 
 
 ROUTES = [
     Route("/freezes", freeze_list),
     Route("/freezes/create", action(create), methods=["POST"]),
-    Route("/freezes/{freeze_id}/lift", action(lift), methods=["POST"]),
+    form_route(
+        "/freezes/{freeze_id}/lift", "POST /freezes/{freeze_id}/lift", "/console/freezes", "freeze-lifted"
+    ),
 ]

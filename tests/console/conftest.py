@@ -1,0 +1,27 @@
+"""One server and one browser for all tests of the console in a test process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.console.site import CHROMIUM, Site, open_site
+from tests.temporary import temporary_folder
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    with temporary_folder() as folder, open_site(folder) as made:
+        made.workspace("acme")
+        yield made
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
