@@ -56,7 +56,10 @@ RULE = {
     "after_n": 2,
     "quiet_hours": {"start": "22:00", "end": "07:00", "timezone": "Europe/Madrid"},
 }
+WEBHOOK = {"name": "deployments", "kind": "trigger", "job_id": "$job_id", "secret": {"secret": "deploy-hook"}}
 BODIES: dict[str, dict[str, Any]] = {
+    "create_webhook": WEBHOOK,
+    "replace_webhook": {**WEBHOOK, "name": "releases", "old_secret": {"secret": "deploy-hook-2"}},
     "create_channel": CHANNEL,
     "replace_channel": {**CHANNEL, "name": "on call"},
     "create_notification_rule": RULE,

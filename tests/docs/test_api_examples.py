@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from docs.api_examples import BODIES, CALENDAR, CHANNEL, QUERIES
+from docs.api_examples import BODIES, CALENDAR, CHANNEL, QUERIES, WEBHOOK
 from docs.api_reference import description, operations
 from foliot.domain.access import MemberRole
 from foliot.domain.delivery import Rejected
@@ -96,6 +96,13 @@ async def objects(api: ApiHarness, name: str, wanted: str) -> dict[str, str]:
     if "rule_id" in wanted:
         rule = {"name": name, "events": ["run_failed"]}
         found["rule_id"] = await made(api, "/notification-rules", rule)
+    if name in ("create_webhook", "replace_webhook"):
+        for secret in ("deploy-hook", "deploy-hook-2"):
+            await ask(api, "POST", "/secrets", json={"name": secret, "value": "whsec_" + "a" * 43 + "="})
+    if "webhook_id" in wanted:
+        job_id = found.get("job_id") or (await api.create_job(name=name))["id"]
+        await ask(api, "POST", "/secrets", json={"name": "deploy-hook", "value": "whsec_" + "a" * 43 + "="})
+        found["webhook_id"] = await made(api, "/webhooks", {**WEBHOOK, "name": name, "job_id": job_id})
     if "incident_id" in wanted:
         found["incident_id"] = await incident(api, name)
     if "key_id" in wanted:

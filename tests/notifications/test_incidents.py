@@ -195,7 +195,7 @@ async def test_a_breaker_that_stops_a_job_is_told_in_the_message_about_the_failu
     [(_, message)] = mail.came
     body = message.get_body(("plain",))
     assert body is not None
-    assert "Paused after 1 failures in a row." in body.get_content()
+    assert "Paused after 1 failure." in body.get_content()
     assert office.sql("SELECT action FROM foliot.audit WHERE actor = 'engine'") == [("job.auto_paused",)]
 
 

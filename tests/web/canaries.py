@@ -128,6 +128,10 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
         for _ in range(2):
             await made(f"/rooms/{room['id']}/messages", {"text": f"{CANARY} message"})
         sent = (await api.request("GET", f"/rooms/{room['id']}/deliveries", who=who, role="admin")).json()
+        watched = await made("/jobs", canary_job(name=f"{CANARY} cron {turn}", type="check_in", config={}))
+        called = await made(
+            "/webhooks", {"name": f"{CANARY} {turn}", "kind": "check_in", "job_id": watched["id"]}
+        )
         secret = await made("/secrets", {"name": f"{CANARY}-{turn}", "value": f"{CANARY} secret {turn}"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
@@ -146,6 +150,7 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         await dispatch(api.database, NotifierPolicy())
         open_ = (await api.request("GET", "/incidents", who=who, role="admin")).json()["items"]
+        canaries.ids["webhook_id"] = called["id"]
         canaries.ids |= {"channel_id": channel["id"], "rule_id": rule["id"], "incident_id": open_[0]["id"]}
         canaries.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
@@ -169,6 +174,7 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
         "/notification-rules",
         "/incidents",
         "/deliveries",
+        "/webhooks",
     ):
         page = await api.request("GET", path, who=who, role="admin", params={"limit": "1"})
         if cursor := page.json()["next_cursor"]:
@@ -205,6 +211,8 @@ def sent_bodies(canaries: CanaryData) -> dict[tuple[str, str], list[dict[str, An
         ],
         ("PUT", "/api/v1/notification-rules/{rule_id}"): [{"name": "x", "events": ["run_failed"]}],
         ("PUT", "/api/v1/channels/{channel_id}"): [{"name": "x", "config": {"kind": "room", "room": "x"}}],
+        ("POST", "/api/v1/webhooks"): [{"name": "x", "kind": "check_in", "job_id": ids["job_id"]}],
+        ("PUT", "/api/v1/webhooks/{webhook_id}"): [{"name": "x", "kind": "check_in", "job_id": ids["job_id"]}],
         ("POST", "/api/v1/incidents/{incident_id}/snooze"): [{"until": "2100-01-01T00:00:00Z"}],
         ("PUT", "/api/v1/incidents/{incident_id}/note"): [{"note": "x"}],
         ("PUT", "/api/v1/job-types/{job_type}"): [{"enabled": True}, {"enabled": False, "reason": "x"}],

@@ -154,8 +154,14 @@ TABLE = {
     ("POST", "/api/v1/incidents/{incident_id}/close"): "operator",
     ("PUT", "/api/v1/incidents/{incident_id}/note"): "operator",
     ("GET", "/api/v1/deliveries"): "viewer",
-    ("GET", "/api/v1/deliveries/{delivery_id}"): "operator",
+    ("GET", "/api/v1/deliveries/{delivery_id}"): "viewer",
     ("POST", "/api/v1/deliveries/{delivery_id}/replay"): "operator",
+    ("POST", "/api/v1/webhooks"): "editor",
+    ("GET", "/api/v1/webhooks"): "viewer",
+    ("GET", "/api/v1/webhooks/{webhook_id}"): "viewer",
+    ("PUT", "/api/v1/webhooks/{webhook_id}"): "editor",
+    ("POST", "/api/v1/webhooks/{webhook_id}/rotate"): "editor",
+    ("DELETE", "/api/v1/webhooks/{webhook_id}"): "editor",
     ("GET", "/openapi.json"): "viewer",
 }
 

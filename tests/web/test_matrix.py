@@ -49,12 +49,18 @@ CALENDAR = {
 }
 CHANNEL = {"name": "ops", "config": {"kind": "email", "to": ["ops@example.test"]}}
 RULE = {"name": "all", "events": ["run_failed"]}
+WEBHOOK = {
+    "name": "cron",
+    "kind": "check_in",
+    "job_id": "01980000-0000-7000-8000-000000000000",
+}
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/job-types/{job_type}"): {"json": {"enabled": True}},
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
     ("PUT", "/api/v1/channels/{channel_id}"): {"json": CHANNEL},
     ("PUT", "/api/v1/notification-rules/{rule_id}"): {"json": RULE},
+    ("PUT", "/api/v1/webhooks/{webhook_id}"): {"json": WEBHOOK},
     ("PUT", "/api/v1/incidents/{incident_id}/note"): {"json": {"note": "a note"}},
     ("POST", "/api/v1/incidents/{incident_id}/snooze"): {"json": {"until": "2100-01-01T00:00:00Z"}},
     ("PUT", "/api/v1/limits"): {"json": {"key": "db", "cap": 1}},
@@ -146,6 +152,7 @@ class Makers:
             "rule_id": self.notification_rule,
             "incident_id": self.incident,
             "delivery_id": self.delivery,
+            "webhook_id": self.webhook,
         }
         self.channels: dict[str, str] = {}
         self.last_host = ""
@@ -239,6 +246,12 @@ class Makers:
         answer = await self.api.request("POST", path, who=workspace, role="admin")
         found: str = answer.json()["id"]
         return found
+
+    async def webhook(self, workspace: str) -> str:
+        job_id = await self.job(workspace, type="check_in", config={})
+        return await self.made(
+            workspace, "/webhooks", {**WEBHOOK, "name": f"canary-5b1f {uuid4().hex}", "job_id": job_id}
+        )
 
     async def workspace(self, workspace: str) -> str:
         answer = await self.api.request(

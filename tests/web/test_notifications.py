@@ -51,7 +51,10 @@ async def test_a_channel_is_created_tested_changed_and_deleted(api: ApiHarness) 
         ({"kind": "email", "to": ["a@b.test"], "host": "169.254.169.254"}, "/config/host"),
         ({"kind": "slack"}, "/config"),
         ({"kind": "webhook", "url": "http://127.0.0.1/"}, "/config/url"),
-        ({"kind": "webhook", "url": "https://example.test/", "secret": {"secret": "no-such"}}, "/secret"),
+        (
+            {"kind": "webhook", "url": "https://example.test/", "secret": {"secret": "no-such"}},
+            "/config/secret",
+        ),
         (
             {"kind": "whatsapp", "to": ["12"], "token": {"secret": "t"}, "phone_number_id": "1"},
             "/config/to/0",

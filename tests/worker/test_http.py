@@ -14,8 +14,8 @@ import pytest
 
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.signatures import key_of, signature_headers
 from foliot.egress.client import KEPT, Egress, parse_retry_after
-from foliot.egress.signatures import key_of, signature_headers
 from foliot.handlers.http import HttpConfig, HttpHandler
 from foliot.handlers.registry import Assignment, HandlerResult
 from foliot.sdk.context import Context

@@ -11,8 +11,8 @@ from foliot.channels.http_request import post, sentence_of
 from foliot.clock import Clock, SystemClock
 from foliot.domain.delivery import Answered, Came, Unanswered
 from foliot.domain.notifications.content import NoticeContent
+from foliot.domain.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.client import Egress, HttpAnswer, retry_after
-from foliot.egress.signatures import InvalidSigningSecret, signature_headers
 from foliot.services.messaging.courier import OutgoingNotice
 from foliot.wire.notifications import NoticeLinkOut, NoticeOut, NoticeSent
 

@@ -11,6 +11,7 @@ from foliot import __version__
 from foliot.channels.message import message_out
 from foliot.clock import Clock, SystemClock
 from foliot.domain.delivery import Answered, Came, Unanswered
+from foliot.domain.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.client import (
     AddressRefused,
     Egress,
@@ -20,7 +21,6 @@ from foliot.egress.client import (
     reason_of,
     retry_after,
 )
-from foliot.egress.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.url import InvalidTarget, read_target
 from foliot.services.messaging.courier import LEASE, OutgoingMessage
 from foliot.wire.rooms import MessageSent, RoomNamed

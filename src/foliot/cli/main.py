@@ -31,6 +31,7 @@ COMMANDS = {
     "channels": "channels:app",
     "notify": "channels:notify",
     "incidents": "incidents:app",
+    "webhooks": "webhooks:app",
     "workers": "workers:workers",
     "hosts": "hosts:app",
     "leases": "workers:leases",

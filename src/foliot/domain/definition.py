@@ -16,6 +16,7 @@ from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule,
 from foliot.domain.run import Target
 from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
+from foliot.domain.webhooks import CHECK_IN
 
 Json = Mapping[str, Any]
 
@@ -156,6 +157,6 @@ class Rules:
             breaker=spec.breaker,
             limits=spec.limits,
             max_runs=spec.max_runs,
-            retry_timeouts=spec.retry_timeouts,
+            retry_timeouts=spec.retry_timeouts and spec.type != CHECK_IN,
             shadow=spec.shadow,
         )

@@ -23,6 +23,7 @@ InstanceId = NewType("InstanceId", UUID)
 ChannelId = NewType("ChannelId", UUID)
 RuleId = NewType("RuleId", UUID)
 IncidentId = NewType("IncidentId", UUID)
+WebhookId = NewType("WebhookId", UUID)
 
 FIRST_ID, LAST_ID = UUID(int=0), UUID(int=2**128 - 1)  # before and after every id
 

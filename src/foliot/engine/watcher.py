@@ -9,10 +9,12 @@ from random import Random, SystemRandom
 from foliot.clock import monotonic
 from foliot.engine.loop import about
 from foliot.services import Database
-from foliot.services.notifications.watch import watch
+from foliot.services.notifications.watch import watch, watch_expiries, watch_runs
 
 CHECK_EVERY = 15.0  # seconds
 PING_EVERY = 60.0
+RUNS_EVERY = 60.0  # late, slow and stuck ones: their limits are minutes
+EXPIRIES_EVERY = 3_600.0
 Ping = Callable[[], Awaitable[None]]
 
 
@@ -21,13 +23,22 @@ class Watcher:
         self._database = database
         self._ping = ping
         self._chance = chance or SystemRandom()
-        self._pinged_at: float | None = None
+        self._done_at: dict[str, float] = {}  # by name of the task
 
     async def step(self) -> timedelta:
         found = await watch(self._database)
-        now = monotonic()
-        is_due = self._pinged_at is None or now - self._pinged_at >= PING_EVERY
-        if self._ping is not None and is_due and found.is_healthy:
+        if self._is_due("runs", RUNS_EVERY):
+            await watch_runs(self._database)
+        if self._is_due("expiries", EXPIRIES_EVERY):
+            await watch_expiries(self._database)
+        if self._ping is not None and found.is_healthy and self._is_due("ping", PING_EVERY):
             await self._ping()
-            self._pinged_at = now
         return about(CHECK_EVERY, self._chance)
+
+    def _is_due(self, task: str, every: float) -> bool:
+        """Return whether the task is due, and count from now on."""
+        now, last = monotonic(), self._done_at.get(task)
+        if last is not None and now - last < every:
+            return False
+        self._done_at[task] = now
+        return True

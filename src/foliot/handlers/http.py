@@ -23,6 +23,7 @@ from foliot.clock import Clock, SystemClock
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
+from foliot.domain.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.client import (
     BUSY,
     AddressRefused,
@@ -35,7 +36,6 @@ from foliot.egress.client import (
     retry_wait,
 )
 from foliot.egress.client import refusal as address_refusal
-from foliot.egress.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.url import HttpTarget, InvalidTarget, read_target
 from foliot.handlers.config_fields import SECRET, Text, is_secret
 from foliot.handlers.dependencies import HandlerDeps

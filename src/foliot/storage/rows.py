@@ -101,6 +101,8 @@ def _converter(hint: Any) -> Convert | None:
         kind = kind.__supertype__
     origin = get_origin(kind)
     if origin in (tuple, frozenset):
+        if dataclasses.is_dataclass(get_args(kind)[0]):  # from a JSON array
+            return lambda value: decode(kind, value)
         convert: Convert = origin
         return convert
     if not isinstance(kind, type):

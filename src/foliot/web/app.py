@@ -49,6 +49,7 @@ from foliot.web.api import (
     rooms,
     runs,
     secrets,
+    webhooks,
     worker,
     workspaces,
 )
@@ -85,13 +86,25 @@ NOUNS = (
     channels,
     notification_rules,
     incidents,
+    webhooks,
     worker,
     workspaces,
     audit,
 )
 # The console asks for its session itself, /mcp for a key.
 OPEN = frozenset(
-    {"/", "/console", "/docs", "/healthz", "/readyz", "/mcp", "/llms.txt", "/llms/{page:path}.md"}
+    {
+        "/",
+        "/console",
+        "/docs",
+        "/healthz",
+        "/readyz",
+        "/mcp",
+        "/llms.txt",
+        "/llms/{page:path}.md",
+        "/hooks/{token}",  # proven by a signature, or by the token itself
+        "/hooks/{token}/{state}",
+    }
 )
 
 
@@ -114,6 +127,7 @@ def create_app(
     with_api: bool = True,
     links: SignInLinks | None = None,
     agent_routes: Callable[[ASGIApp], list[BaseRoute]] | None = None,
+    public_url: str | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -121,7 +135,7 @@ def create_app(
     the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
     without them there are none. `gate` bounds how many are served at once. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
     `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations, `changes` streams; a worker may be silent for `lease`.
-    `agent_routes` adds the tools for agents, which call this application. If `with_api` is false, another node serves the API, and this one serves health only.
+    `agent_routes` adds the tools for agents, which call this application. `public_url` is the address of the installation in answers; without it that of the request. If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -135,6 +149,7 @@ def create_app(
     app.state.database = database
     app.state.announce = announce
     app.state.reach = reach
+    app.state.public_url = public_url
     app.state.authenticator = authenticator or Authenticator(database)
     app.state.rates = rates or RateLimits()
     app.state.gate = gate or RequestGate(UNLIMITED)
@@ -159,6 +174,7 @@ def create_app(
         app.mount("/console", create_console(app, database, links=links))
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
+        app.router.routes.extend(webhooks.calls.routes)
         if agent_routes is not None:
             app.router.routes.extend(agent_routes(app))
     require_declared_routes(app.routes)

@@ -56,7 +56,7 @@ class Guard(SecurityBase):
                 hint=HINT,
                 headers={"WWW-Authenticate": 'Bearer realm="foliot"'},
             )
-        address = _address(request)
+        address = address_of(request)
         caller = await _authenticate(request, presented.strip(), address)
         if caller is None:
             challenge = 'Bearer realm="foliot", error="invalid_token"'
@@ -87,7 +87,7 @@ async def _authenticate(request: Request, presented: str, address: str | None) -
     return caller
 
 
-def _address(request: Request) -> str | None:
+def address_of(request: Request) -> str | None:
     """Return the peer's address. Headers of proxies are not trusted."""
     try:
         return str(ip_address((request.client.host if request.client else "").partition("%")[0]))

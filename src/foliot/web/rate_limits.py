@@ -17,6 +17,7 @@ from foliot.web.errors import Refused
 
 MOST = 10_000  # buckets kept; the least recently used is dropped: it has refilled
 BURST = 2  # seconds of the rate that may come at once
+WEBHOOK_CALLS = Rate(1, 60)  # of one incoming webhook: a second, and at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,14 @@ class RateLimits:
     def count_failure(self, address: str | None) -> None:
         if self._failures is not None:
             self._take(_Counted(("address", address), self._failures, ""), monotonic())
+
+    def count_call(self, webhook_id: object) -> None:
+        """Count a call of an incoming webhook. Refuse it when there are too many."""
+        counted, at = _Counted(("webhook", webhook_id), WEBHOOK_CALLS, ""), monotonic()
+        standing = peek(self._bucket(counted, at), counted.rate, at)
+        if standing.retry_after:
+            raise _refused("This webhook is called more than once a second.", standing)
+        self._take(counted, at)
 
     def _take(self, counted: _Counted, at: float) -> RateState:
         self._buckets[counted.of], standing = take(self._bucket(counted, at), counted.rate, at)

@@ -27,12 +27,17 @@ EventName = Literal[
     "run_succeeded",
     "run_skipped",
     "missed",
+    "late",
+    "slow",
+    "stuck",
     "no_worker",
     "job_paused",
     "job_auto_paused",
     "job_resumed",
     "job_changed",
     "recovered",
+    "expiring",
+    "zone_data_changed",
     "channel_disabled",
 ]
 
@@ -235,7 +240,9 @@ class IncidentError(Shape):
 class IncidentOut(Shape):
     id: Id
     state: Literal["open", "acknowledged", "snoozed", "muted", "closed"]
-    subject: str = Field(description="job:<id>, or queue:<queue>/<type>.")
+    subject: str = Field(
+        description="job:<id>, queue:<queue>/<type>, or late:, slow: and stuck: with the job's id."
+    )
     job_id: Id | None
     job_name: str | None = Field(description="Null for a queue, and for a job that was purged.")
     event: EventName = Field(description="The event that opened it.")

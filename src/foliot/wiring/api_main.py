@@ -182,6 +182,7 @@ class HttpApi:
                     with_api="api" in settings.roles,
                     links=SignInLinks(settings.data_dir),
                     agent_routes=agent_routes,
+                    public_url=settings.public_url,
                 ),
                 grace=settings.shutdown_grace,
                 trusted_proxies=settings.trusted_proxies,

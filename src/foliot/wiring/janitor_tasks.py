@@ -14,6 +14,7 @@ from foliot.services.notifications import dispatch
 from foliot.services.runs.retention import prune
 from foliot.services.runs.statistics import roll_up
 from foliot.services.scheduling.repair import refresh_zone_data, repair_runs, repair_timers
+from foliot.services.webhooks import webhooks
 from foliot.services.workers import hosts
 from foliot.services.workers.overview import forget_lost
 from foliot.storage.tx import Database
@@ -76,6 +77,9 @@ def janitor_tasks(
     async def prune_incidents() -> bool:
         return await dispatch.prune(database) > 0
 
+    async def forget_received_messages() -> bool:
+        return await webhooks.prune(database) > 0
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -92,4 +96,5 @@ def janitor_tasks(
         prune_messages,
         prune_outbox,
         prune_incidents,
+        forget_received_messages,
     )

@@ -234,6 +234,16 @@ def _ready(job: Job, record: Recorded, place: QueuePosition | None) -> Explanati
     )
 
 
+def explain_unreported(job: Job, record: Recorded, until: datetime) -> Explanation:
+    """Explain a run whose work is done elsewhere and that nobody has reported yet."""
+    return Explanation(
+        Verdict.WAITING,
+        f"Run {record.number} waits for its check-in, at the latest until {quote(job, until)}. Without one it fails.",
+        _notes(record),
+        "If the work is done, check that it calls the address of the job's webhook.",
+    )
+
+
 def _waiting(job: Job, record: Recorded, place: QueuePosition) -> Explanation:
     behind, next_step = {
         WaitsFor.TURN: ("an earlier run of its job to end", "Cancel the earlier run to let this one start."),

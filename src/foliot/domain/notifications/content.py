@@ -147,9 +147,18 @@ def opened(on: Occasion) -> NoticeContent:
     elif event is NoticeEvent.NO_WORKER:
         title = f"no worker serves queue {on.name}"
         lines = [_reason(on) or "Runs wait and start by themselves when a worker returns."]
+    elif event in _ABOUT_RUNS:
+        title, lines = f"{on.name} {_ABOUT_RUNS[event]}", [_reason(on), *_next_lines(on)]
     else:
         title, lines = f"{on.name} is in trouble", [_reason(on)]
     return _content(on, event, NoticeKind.OPENED, Severity.BAD, title, lines)
+
+
+_ABOUT_RUNS = {
+    NoticeEvent.LATE: "has not started",
+    NoticeEvent.SLOW: "takes longer than usual",
+    NoticeEvent.STUCK: "is stuck",
+}
 
 
 def reminder(on: Occasion) -> NoticeContent:
@@ -177,7 +186,8 @@ def recovered(on: Occasion) -> NoticeContent:
     at = incident.closed_at or on.now
     counted = _counted(incident)
     down = f"down {span(at - incident.opened_at)}"
-    verb = "Succeeded" if incident.job_id is not None else "Workers serve it again since"
+    kind = incident.subject.partition(":")[0]
+    verb = {"job": "Succeeded", "queue": "Workers serve it again since"}.get(kind, "Over since")
     after = f" after {counted.lower()}, {down}." if counted else f", {down}."
     lines = [f"{verb} {local_time(at, on.zone)}{after}"]
     if incident.missed:
@@ -197,6 +207,8 @@ _INFO = {
     NoticeEvent.RUN_SUCCEEDED: ("succeeded", Severity.GOOD),
     NoticeEvent.RUN_SKIPPED: ("was skipped", Severity.NEUTRAL),
     NoticeEvent.CHANNEL_DISABLED: ("was disabled", Severity.BAD),
+    NoticeEvent.EXPIRING: ("ends soon", Severity.BAD),
+    NoticeEvent.ZONE_DATA_CHANGED: ("runs at another instant", Severity.NEUTRAL),
 }
 
 

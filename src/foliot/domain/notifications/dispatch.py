@@ -132,7 +132,7 @@ class Dispatcher:
             else:
                 self._inform(notice)
         for incident in reminders:
-            self._remind(self._known.get(incident.subject, incident))
+            self._remind(self._current(incident))
         for tellings in self._grouped():
             self._write(tellings)
         plan = self._plan

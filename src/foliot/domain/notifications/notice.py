@@ -21,18 +21,32 @@ class NoticeEvent(StrEnum):
     RUN_SUCCEEDED = "run_succeeded"
     RUN_SKIPPED = "run_skipped"
     MISSED = "missed"
+    LATE = "late"  # a run that workers could take has not started for a while
+    SLOW = "slow"  # a run takes far longer than its job usually does
+    STUCK = "stuck"  # a run waits for hours, or has stopped reporting progress
     NO_WORKER = "no_worker"
     JOB_PAUSED = "job_paused"
     JOB_AUTO_PAUSED = "job_auto_paused"
     JOB_RESUMED = "job_resumed"
     JOB_CHANGED = "job_changed"
     RECOVERED = "recovered"
+    EXPIRING = "expiring"  # a job's last planned time or a key's end is near
+    ZONE_DATA_CHANGED = "zone_data_changed"  # new zone data moved the next planned time
     CHANNEL_DISABLED = "channel_disabled"
     EVENT = "event"  # of the event stream; webhook channels name its kinds, rules do not
 
 
 # Events that open an incident or count in an open one.
-TROUBLES = frozenset({NoticeEvent.RUN_FAILED, NoticeEvent.MISSED, NoticeEvent.NO_WORKER})
+TROUBLES = frozenset(
+    {
+        NoticeEvent.RUN_FAILED,
+        NoticeEvent.MISSED,
+        NoticeEvent.NO_WORKER,
+        NoticeEvent.LATE,
+        NoticeEvent.SLOW,
+        NoticeEvent.STUCK,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +67,11 @@ class Notice:
 
     @property
     def subject(self) -> str:
-        """Return what an incident is about."""
-        return (
-            f"job:{self.job_id}" if self.job_id is not None else str(self.facts.get("subject", "workspace"))
-        )
+        """Return what an incident is about: the job, unless the facts name another subject."""
+        named = self.facts.get("subject")
+        if named is not None:
+            return str(named)
+        return "workspace" if self.job_id is None else f"job:{self.job_id}"
 
     @property
     def names(self) -> frozenset[NoticeEvent]:

@@ -110,6 +110,9 @@ DEFAULT_EVENTS = (
     NoticeEvent.JOB_PAUSED,
     NoticeEvent.JOB_RESUMED,
     NoticeEvent.CHANNEL_DISABLED,
+    NoticeEvent.STUCK,
+    NoticeEvent.EXPIRING,
+    NoticeEvent.ZONE_DATA_CHANGED,
 )
 _DEFAULT_ID = RuleId(UUID(int=0))
 

@@ -197,11 +197,14 @@ def _promotion(run: RunFacts, state: JobState, after: JobStatus) -> Promotion | 
 
 
 def _reason(event: JobEvent | None, status: RunStatus, state: JobState) -> str | None:
-    return None if event is None else _REASONS[event].format(streak=_streak(status, state))
+    if event is None:
+        return None
+    streak = _streak(status, state)
+    return _REASONS[event].format(failures="1 failure" if streak == 1 else f"{streak} failures in a row")
 
 
 _REASONS = {
-    JobEvent.PAUSE: "Paused after {streak} failures in a row.",
+    JobEvent.PAUSE: "Paused after {failures}.",
     JobEvent.FAIL: "The job failed for good.",
     JobEvent.COMPLETE: "The job has done all it was asked to do.",
     JobEvent.EXPIRE: "The job's time is over.",

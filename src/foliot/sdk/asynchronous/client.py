@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         AsyncDeliveriesApi,
         AsyncIncidentsApi,
         AsyncNotificationRulesApi,
+        AsyncWebhooksApi,
     )
     from foliot.sdk.asynchronous.rooms import AsyncRoomsApi
     from foliot.sdk.asynchronous.runs import AsyncRunsApi
@@ -164,6 +165,12 @@ class AsyncClient:
         from foliot.sdk.asynchronous.notifications import AsyncDeliveriesApi  # noqa: PLC0415
 
         return AsyncDeliveriesApi(self._http)
+
+    @cached_property
+    def webhooks(self) -> AsyncWebhooksApi:
+        from foliot.sdk.asynchronous.notifications import AsyncWebhooksApi  # noqa: PLC0415
+
+        return AsyncWebhooksApi(self._http)
 
     @cached_property
     def hosts(self) -> AsyncHostsApi:

@@ -1,4 +1,6 @@
-"""`client.channels`, `client.notification_rules`, `client.incidents` and `client.deliveries`: who hears of what, and what was sent."""
+"""`client.channels`, `client.notification_rules`, `client.incidents`, `client.deliveries` and `client.webhooks`: who hears of what, what was
+sent, and the addresses of jobs that other programs call.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,7 @@ from foliot.wire.notifications import (
     RuleDeletion,
 )
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+from foliot.wire.webhooks import IncomingWebhookIn, IncomingWebhookOut, WebhookDeletion
 
 
 class AsyncChannelWrites(AsyncWrites[Changed, Gone]):
@@ -211,3 +214,52 @@ class AsyncDeliveriesApi(AsyncDeliveryWrites[NoticeDeliveryOut, None]):
     async def get(self, delivery_id: Ref) -> NoticeDeliveryOut:
         request = ApiRequest("GET", "/deliveries/{delivery_id}", {"delivery_id": delivery_id})
         return await self._http.read(NoticeDeliveryOut, request)
+
+
+class AsyncWebhookWrites(AsyncWrites[Changed, Gone]):
+    async def create(self, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
+        """Give a job an address that other programs call."""
+        return await self._write(self._changed, post("/webhooks", body=webhook))
+
+    async def replace(self, webhook_id: Ref, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
+        """Change its name, its secrets and whether it is enabled."""
+        request = ApiRequest("PUT", "/webhooks/{webhook_id}", {"webhook_id": webhook_id}, body=webhook)
+        return await self._write(self._changed, request)
+
+    async def rotate(self, webhook_id: Ref) -> Changed:
+        """Give it another address. The old one is unknown from then on."""
+        return await self._write(
+            self._changed, post("/webhooks/{webhook_id}/rotate", {"webhook_id": webhook_id})
+        )
+
+    async def delete(self, webhook_id: Ref) -> Gone:
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
+        )
+
+
+class AsyncWebhooksApi(AsyncWebhookWrites[IncomingWebhookOut, None]):
+    """Incoming webhooks. Outgoing ones are channels of the kind `webhook`."""
+
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(IncomingWebhookOut), raise_for_error)
+        self.dry_run = AsyncWebhookWrites(
+            http, reader(IncomingWebhookOut), reader(WebhookDeletion), dry_run=True
+        )
+
+    async def list(
+        self, *, job_id: Ref | None = None, limit: int = PAGE, cursor: str | None = None
+    ) -> Page[IncomingWebhookOut]:
+        """Return one page, ordered by name."""
+        query = {"job_id": job_id, "limit": limit, "cursor": cursor}
+        request = ApiRequest("GET", "/webhooks", query=query)
+        return await self._http.read(Page[IncomingWebhookOut], request)
+
+    def each(self) -> AsyncIterator[IncomingWebhookOut]:
+        """Yield all of them."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
+
+    async def get(self, webhook_id: Ref) -> IncomingWebhookOut:
+        return await self._http.read(
+            IncomingWebhookOut, ApiRequest("GET", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
+        )

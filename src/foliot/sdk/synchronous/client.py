@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         DeliveriesApi,
         IncidentsApi,
         NotificationRulesApi,
+        WebhooksApi,
     )
     from foliot.sdk.synchronous.rooms import RoomsApi
     from foliot.sdk.synchronous.runs import RunsApi
@@ -165,6 +166,12 @@ class Client:
         from foliot.sdk.synchronous.notifications import DeliveriesApi  # noqa: PLC0415
 
         return DeliveriesApi(self._http)
+
+    @cached_property
+    def webhooks(self) -> WebhooksApi:
+        from foliot.sdk.synchronous.notifications import WebhooksApi  # noqa: PLC0415
+
+        return WebhooksApi(self._http)
 
     @cached_property
     def hosts(self) -> HostsApi:

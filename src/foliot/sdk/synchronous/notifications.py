@@ -1,5 +1,7 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""`client.channels`, `client.notification_rules`, `client.incidents` and `client.deliveries`: who hears of what, and what was sent."""
+"""`client.channels`, `client.notification_rules`, `client.incidents`, `client.deliveries` and `client.webhooks`: who hears of what, what was
+sent, and the addresses of jobs that other programs call.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,7 @@ from foliot.wire.notifications import (
     RuleDeletion,
 )
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+from foliot.wire.webhooks import IncomingWebhookIn, IncomingWebhookOut, WebhookDeletion
 
 
 class ChannelWrites(Writes[Changed, Gone]):
@@ -208,3 +211,48 @@ class DeliveriesApi(DeliveryWrites[NoticeDeliveryOut, None]):
     def get(self, delivery_id: Ref) -> NoticeDeliveryOut:
         request = ApiRequest("GET", "/deliveries/{delivery_id}", {"delivery_id": delivery_id})
         return self._http.read(NoticeDeliveryOut, request)
+
+
+class WebhookWrites(Writes[Changed, Gone]):
+    def create(self, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
+        """Give a job an address that other programs call."""
+        return self._write(self._changed, post("/webhooks", body=webhook))
+
+    def replace(self, webhook_id: Ref, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
+        """Change its name, its secrets and whether it is enabled."""
+        request = ApiRequest("PUT", "/webhooks/{webhook_id}", {"webhook_id": webhook_id}, body=webhook)
+        return self._write(self._changed, request)
+
+    def rotate(self, webhook_id: Ref) -> Changed:
+        """Give it another address. The old one is unknown from then on."""
+        return self._write(self._changed, post("/webhooks/{webhook_id}/rotate", {"webhook_id": webhook_id}))
+
+    def delete(self, webhook_id: Ref) -> Gone:
+        return self._write(
+            self._gone, ApiRequest("DELETE", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
+        )
+
+
+class WebhooksApi(WebhookWrites[IncomingWebhookOut, None]):
+    """Incoming webhooks. Outgoing ones are channels of the kind `webhook`."""
+
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(IncomingWebhookOut), raise_for_error)
+        self.dry_run = WebhookWrites(http, reader(IncomingWebhookOut), reader(WebhookDeletion), dry_run=True)
+
+    def list(
+        self, *, job_id: Ref | None = None, limit: int = PAGE, cursor: str | None = None
+    ) -> Page[IncomingWebhookOut]:
+        """Return one page, ordered by name."""
+        query = {"job_id": job_id, "limit": limit, "cursor": cursor}
+        request = ApiRequest("GET", "/webhooks", query=query)
+        return self._http.read(Page[IncomingWebhookOut], request)
+
+    def each(self) -> Iterator[IncomingWebhookOut]:
+        """Yield all of them."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
+
+    def get(self, webhook_id: Ref) -> IncomingWebhookOut:
+        return self._http.read(
+            IncomingWebhookOut, ApiRequest("GET", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
+        )

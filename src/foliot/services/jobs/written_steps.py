@@ -10,6 +10,7 @@ from foliot.domain.explain.hosts import how_to_do
 from foliot.domain.ids import JobId, RoomId
 from foliot.domain.schedule import Cron, Timetable
 from foliot.domain.schedule_lint import SAME_TARGET, crowded_minute, lint
+from foliot.domain.webhooks import CHECK_IN
 from foliot.services.messaging.room_steps import agent_of_job, find_room, room_not_found
 from foliot.services.workers.overview import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
 from foliot.storage.jobs import job_types, jobs, lint_queries
@@ -19,7 +20,7 @@ from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
 from foliot.wire.instants import read_id
 
-EVERY_WORKER_HAS = frozenset({"http", "python"})
+EVERY_WORKER_HAS = frozenset({"http", "python", CHECK_IN})
 
 
 @dataclass(frozen=True, slots=True)

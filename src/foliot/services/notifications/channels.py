@@ -117,7 +117,7 @@ async def _lock(tx: Tx, scope: Scope, channel_id: ChannelId) -> Channel:
 async def _check_secrets(tx: Tx, definition: ChannelDefinition, scope: Scope) -> None:
     found = list(references(dict(definition.config)))
     if found:
-        await check_named(tx, found, "", scope)
+        await check_named(tx, found, "/config", scope)
 
 
 async def _note(

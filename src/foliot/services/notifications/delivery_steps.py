@@ -86,8 +86,12 @@ async def _note_refused(tx: Tx, channel_id: ChannelId, refused: list[RefusedAddr
     if not refused:
         return
     await channels.add_refused(tx, channel_id, refused)
+    found = await channels.get(tx, channel_id)
     for each in refused:
         facts = {"address": each.address, "reason": each.reason}
+        if found is not None:
+            name = f"address {each.address} of channel {found.definition.name}"
+            await _notice_disabled(tx, channel_id, name, each.reason)
         await append_audit(tx, "channel.address_disabled", ("channel", channel_id), COURIER, after=facts)
         log.warning("channel.address_disabled", extra={"channel": str(channel_id), "reason": each.reason})
 
@@ -97,12 +101,12 @@ async def _disable(tx: Tx, channel_id: ChannelId, why: str) -> None:
     await channels.record_failure(tx, channel_id, why, disables=True)
     await append_audit(tx, "channel.disabled", ("channel", channel_id), COURIER, after={"reason": why})
     found = await channels.get(tx, channel_id)
-    assert tx.workspace_id is not None
     if found is not None:
-        facts = {
-            "name": f"channel {found.definition.name}",
-            "reason": why,
-            "subject": f"channel:{channel_id}",
-        }
-        await notices.insert(tx, [NewNotice(tx.workspace_id, NoticeEvent.CHANNEL_DISABLED, facts=facts)])
+        await _notice_disabled(tx, channel_id, f"channel {found.definition.name}", why)
     log.warning("channel.disabled", extra={"channel": str(channel_id), "reason": why})
+
+
+async def _notice_disabled(tx: Tx, channel_id: ChannelId, name: str, why: str) -> None:
+    assert tx.workspace_id is not None
+    facts = {"name": name, "reason": why, "subject": f"channel:{channel_id}"}
+    await notices.insert(tx, [NewNotice(tx.workspace_id, NoticeEvent.CHANNEL_DISABLED, facts=facts)])

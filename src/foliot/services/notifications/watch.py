@@ -1,4 +1,5 @@
-"""Find what should have happened and did not, without help of the scheduler: planned times that nobody recorded, queues without a worker.
+"""Find what should have happened and did not, without help of the scheduler: planned times that nobody recorded, queues without a worker,
+runs that do not start or end, jobs and keys that end soon.
 
 Why: docs/decisions/912-watcher.md
 """
@@ -7,14 +8,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
 
 from foliot.domain.errors import Unavailable
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.notifications.content import span
 from foliot.domain.notifications.notice import NoticeEvent
 from foliot.services.identity import installation
 from foliot.storage.notifications import missed_runs, notices
-from foliot.storage.notifications.missed_runs import UnservedQueue
+from foliot.storage.notifications.missed_runs import RunLimits, RunTrouble, UnservedQueue
 from foliot.storage.notifications.notices import NewNotice
 from foliot.storage.tx import Database, Role, Tx
 
@@ -22,6 +25,12 @@ log = logging.getLogger(__name__)
 
 GRACE = timedelta(minutes=5)  # a scheduler that was restarted has caught up long before
 BATCH = 1_000
+LATE_AFTER = timedelta(minutes=5)
+SLOW_AFTER = timedelta(minutes=1)  # a run that is shorter is never slow
+SLOW_TIMES = 3.0  # as long as the runs of its job took on average
+STUCK_AFTER = timedelta(hours=1)  # in a queue
+SILENT_AFTER = timedelta(minutes=30)  # without progress, where it reported some
+ENDS_WITHIN = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,84 @@ async def watch(database: Database, grace: timedelta = GRACE) -> WatchResult:
     if written:
         log.warning("runs.missed", extra={"notices": written, "overdue": overdue})
     return WatchResult(written, overdue)
+
+
+async def watch_runs(database: Database) -> int:
+    """Write notices about runs that are late, slow or stuck, and about those that no longer are; return how many."""
+    if (await installation.state(database)).is_held:
+        return 0
+    async with database.tx(Role.ENGINE) as tx:
+        found = await missed_runs.list_workspaces_with_open_runs(tx, _limits(tx), BATCH)
+    written = 0
+    for workspace_id in found:
+        try:
+            async with database.tx(Role.APP, workspace_id) as tx:
+                written += await _watch_runs_of(tx, workspace_id)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("workspace.not_watched", extra={"workspace": str(workspace_id)})
+    return written
+
+
+async def watch_expiries(database: Database) -> int:
+    """Write a notice for each job and key that ends within a week, once; return how many."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await missed_runs.insert_expiring(tx, ENDS_WITHIN, BATCH)
+
+
+async def _watch_runs_of(tx: Tx, workspace_id: WorkspaceId) -> int:
+    known = await missed_runs.list_open_run_troubles(tx)
+    troubles = await missed_runs.list_run_troubles(tx, _limits(tx), BATCH)
+    new = [
+        NewNotice(
+            workspace_id,
+            each.event,
+            each.job_id,
+            each.run_id,
+            {"subject": each.subject, "reason": _sentence(each, tx.now)},
+        )
+        for each in troubles
+        if each.subject not in known
+    ]
+    gone = known - {each.subject for each in troubles}
+    over = [
+        NewNotice(
+            workspace_id,
+            NoticeEvent.RECOVERED,
+            JobId(UUID(subject.partition(":")[2])),
+            facts={"subject": subject},
+        )
+        for subject in sorted(gone)
+    ]
+    await notices.insert(tx, [*new, *over])
+    return len(new) + len(over)
+
+
+def _limits(tx: Tx) -> RunLimits:
+    now = tx.now
+    return RunLimits(now - LATE_AFTER, now - SLOW_AFTER, now - STUCK_AFTER, now - SILENT_AFTER, SLOW_TIMES)
+
+
+def _sentence(trouble: RunTrouble, now: datetime) -> str:
+    length = span(now - trouble.since)
+    match trouble.event:
+        case NoticeEvent.LATE:
+            return f"A run has been ready for {length}, and the workers that serve it have not taken it: they are busy."
+        case NoticeEvent.SLOW:
+            return f"A run has been under way for {length}; on average it takes {span(timedelta(seconds=trouble.usual or 0))}."
+        case _ if trouble.waits_for is None:
+            return f"A run has reported no progress for {length}."
+        case _:
+            return f"A run has waited for {length} for {_WAITS[trouble.waits_for]}."
+
+
+_WAITS = {
+    "turn": "another run of its job",
+    "upstream": "its upstream job",
+    "limit": "a free place under a limit",
+    "type": "its job type, which is switched off",
+}
 
 
 async def _watch_workspace(database: Database, workspace_id: WorkspaceId, grace: timedelta) -> int:

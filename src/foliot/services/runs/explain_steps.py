@@ -17,6 +17,7 @@ from foliot.domain.explain.records import (
     Verdict,
     explain_crowded,
     explain_record,
+    explain_unreported,
 )
 from foliot.domain.freeze import Freeze, freeze_at
 from foliot.domain.hosts import HostStatus
@@ -28,6 +29,7 @@ from foliot.domain.schedule import PlannedTime, Schedule
 from foliot.domain.schedule.calendar import calendar_closed_until
 from foliot.domain.schedule.window import window_closed_until
 from foliot.domain.schedule.zone import naive_utc
+from foliot.domain.webhooks import CHECK_IN, START_WITHIN
 from foliot.services.evaluation import evaluate
 from foliot.services.workers.overview import remedy
 from foliot.storage import installation
@@ -94,6 +96,8 @@ class ExplainContext:
     async def unserved(self) -> tuple[str, str] | None:
         """Return why no worker would take a run of this job now, and the remedy."""
         spec = self.definition.spec
+        if spec.type == CHECK_IN:
+            return None  # its work is done elsewhere
         workers = await explain_queries.list_alive_workers(self.tx)
         if spec.target is None:
             shared = [worker for worker in workers if worker.host_id is None]
@@ -285,6 +289,9 @@ async def _explain_ready(
         return explain_record(asked.job, replace(record, opens_at=ready.available_at, closed_by=closed_by))
     if ready.available_at > tx.now:
         return explain_record(asked.job, replace(record, retry_at=ready.available_at))
+    if ready.type == CHECK_IN:
+        until = ready.available_at + (asked.job.limits.start_deadline or START_WITHIN)
+        return explain_unreported(asked.job, record, until)
     workers = await explain_queries.list_alive_workers(tx)
     if ready.target is not None:
         return await _explain_bound(tx, asked, record, ready, workers)

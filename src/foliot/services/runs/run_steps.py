@@ -26,6 +26,7 @@ async def request_run(
     *,
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
+    trigger: Trigger = Trigger.MANUAL,
 ) -> RunId:
     locked = await lock_job(tx, job_id, scope)
     check_may_run(tx, locked, override=override)
@@ -34,7 +35,7 @@ async def request_run(
         stored = await jobs.get(tx, job_id)
         assert stored is not None, "a timer has its job"
         given = {**stored.definition.payload, **input}
-    asked = RunRequest(Trigger.MANUAL, tx.now, scope.actor.name, given, override=override)
+    asked = RunRequest(trigger, tx.now, scope.actor.name, given, override=override)
     [run_id] = await create_runs(tx, locked, [asked])
     await append_audit(
         tx, "run.requested", ("run", run_id), scope.actor, after={"job": str(job_id), "override": override}

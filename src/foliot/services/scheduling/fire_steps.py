@@ -8,14 +8,19 @@ from types import MappingProxyType
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
-from foliot.domain.run_plan import EndGateWait, NewRun, Plan
+from foliot.domain.run_plan import EndGateWait, NewRun, Plan, SkippedTime
 from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, finish_settlement
 from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import UnreadableRules
 from foliot.storage.jobs.jobs import StatusChange
+<<<<<<< HEAD
 from foliot.storage.timers import fire_quotas, fires
+=======
+from foliot.storage.notifications import missed_runs
+from foliot.storage.timers import fires
+>>>>>>> main
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
@@ -31,7 +36,11 @@ _REASONS = {
 async def write_plans(tx: Tx, context: JobContext, planned: Sequence[PlannedTimer]) -> int:
     """Write the plans of a batch; return how many records were made."""
     recorded = await fires.fire(tx, planned)
+<<<<<<< HEAD
     await fire_quotas.spend(tx, context.fire_quotas, planned)
+=======
+    await _notice_errors(tx, planned)
+>>>>>>> main
     await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], {}, ENGINE_ACTOR)
     return recorded
 
@@ -49,9 +58,24 @@ async def write_plan(
     """
     planned = await fires.without_recorded(tx, [planned_timer])
     recorded = await fires.fire(tx, planned)
+<<<<<<< HEAD
     await fire_quotas.spend(tx, context.fire_quotas, planned)
+=======
+    await _notice_errors(tx, planned)
+>>>>>>> main
     await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], dependents, by)
     return recorded
+
+
+async def _notice_errors(tx: Tx, planned: Sequence[PlannedTimer]) -> None:
+    """Write the notice and the audit entry of each job that could not be planned."""
+    for each in planned:
+        if each.errors:
+            note = next(
+                (record.note for record in each.plan.records if isinstance(record, SkippedTime)), None
+            )
+            reason = f"Its planned time could not be computed: {note or 'its definition cannot be read.'}"
+            await missed_runs.insert_scheduler_error(tx, each.row.workspace_id, each.row.job_id, reason)
 
 
 def may_end_runs(plan: Plan) -> bool:

@@ -19,6 +19,7 @@ from foliot.storage.identity import workspaces
 from foliot.storage.notifications import channels
 from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.webhooks import incoming_webhooks
 
 __all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
 
@@ -97,6 +98,7 @@ async def delete(
         named_by = [name for _, name in await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.list_rooms_by_secret(tx, found.name, NAMED + 1)
         named_by += await channels.list_by_secret(tx, found.name, NAMED + 1)
+        named_by += await incoming_webhooks.list_by_secret(tx, found.name, NAMED + 1)
         if named_by and not force:
             raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)

@@ -21,6 +21,7 @@ from foliot.domain.run import RunFacts, Trigger, WaitsFor
 from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.job_settlement import JobSettlement
+from foliot.domain.webhooks import NO_CHECK_IN
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
@@ -198,8 +199,7 @@ class SettlementWriter:
             workspace_id = self.rows[run.job_id].workspace_id
             if settlement.counters.failures:
                 self._failing.add(run.job_id)
-                facts = {"error": _error_of(settlement), "retries": settlement.retries_used}
-                found.append(NewNotice(workspace_id, NoticeEvent.RUN_FAILED, run.job_id, run.id, facts))
+                found.append(NewNotice(workspace_id, *_failure_of(run, settlement)))
             elif settlement.counters.successes and run.job_id in self._failing:
                 self._failing.discard(run.job_id)
                 found.append(NewNotice(workspace_id, NoticeEvent.RECOVERED, run.job_id, run.id))
@@ -256,6 +256,15 @@ class SettlementWriter:
         for each in await run_queue.take_unclaimed(self.tx, [run.run_id]):
             live = replace(each, run=replace(each.run, is_live=True))  # a promoted run counts as live
             self._pending.unclaimed.append((live, self._settle(live.run, outcome)))
+
+
+def _failure_of(run: RunFacts, settlement: Settlement) -> tuple[NoticeEvent, JobId, RunId, Mapping[str, Any]]:
+    """Return the fact of a failed run. One that nobody reported is missed: whether it ran is not known."""
+    error = settlement.error
+    if error is not None and error.code == NO_CHECK_IN:
+        return NoticeEvent.MISSED, run.job_id, run.id, {"missed": 1, "reason": error.message}
+    facts = {"error": _error_of(settlement), "retries": settlement.retries_used}
+    return NoticeEvent.RUN_FAILED, run.job_id, run.id, facts
 
 
 def _error_of(settlement: Settlement) -> dict[str, str] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from foliot.services.jobs import job_types
 from foliot.services.scheduling import freezes
 from foliot.services.settlement import expiry
+from foliot.services.webhooks import check_ins
 from foliot.services.workers import limits
 from foliot.storage.tx import Database
 
@@ -28,7 +29,7 @@ async def advance_waiting_runs(database: Database, limit: int = BATCH) -> Waitin
     """Advance one batch of each kind. Any node may call it at any time; repeating it changes nothing. Freezes come first: nothing may start under one."""
     held = await freezes.hold(database, limit)
     thawed = await freezes.thaw(database, limit)
-    ended = await expiry.expire_runs(database, limit)
+    ended = await expiry.expire_runs(database, limit) + await check_ins.end_unreported(database, limit)
     opened = await expiry.open_windows(database, limit)
     judged = await expiry.judge_gates(database, limit)
     switched_on = await job_types.release_held_runs(database, limit)

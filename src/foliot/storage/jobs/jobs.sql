@@ -79,7 +79,11 @@ WITH made AS (
        SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
            revision = %(revision)s, schedule_rev = %(schedule_rev)s, updated_at = %(now)s
      WHERE id = %(id)s
-    RETURNING workspace_id, id, revision, schedule_rev, definition)
+    RETURNING workspace_id, id, revision, schedule_rev, definition),
+noticed AS (
+    INSERT INTO notices (workspace_id, event, at, job_id, facts)
+    SELECT workspace_id, 'job_changed', %(now)s, id, jsonb_build_object('by', %(by)s::text, 'reason', 'Revision ' || revision || COALESCE(': ' || %(note)s::text, '') || '.')
+      FROM made)
 INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
 SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 

@@ -1,11 +1,12 @@
-"""What should have happened and did not: timers that nobody fired, and runs that no worker can take."""
+"""What should have happened and did not: timers that nobody fired, runs that do not start or end, and ends that are near."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.notifications.notice import NoticeEvent
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -22,6 +23,33 @@ class UnservedQueue:
     @property
     def subject(self) -> str:
         return f"queue:{self.queue}/{self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrouble:
+    """A run that is late, slow or stuck since `since`. `usual` is the usual length of its job's runs, in seconds."""
+
+    event: NoticeEvent
+    job_id: JobId
+    run_id: RunId
+    since: datetime
+    waits_for: str | None = None
+    usual: float | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"{self.event.value}:{self.job_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """The instants before which a run is late, slow, stuck, or silent; slow is also `times` as long as usual."""
+
+    late: datetime
+    slow: datetime
+    stuck: datetime
+    silent: datetime
+    times: float
 
 
 async def list_overdue_workspaces(tx: Tx, by: datetime, limit: int) -> list[WorkspaceId]:
@@ -56,3 +84,54 @@ async def list_open_queues(tx: Tx) -> set[str]:
     found = await tx.fetch_as(str, sql.missed_runs.list_open_queues, params)
     waiting = await tx.fetch_as(str, sql.missed_runs.list_waiting_queues, params)
     return {*found, *waiting}
+
+
+async def insert_scheduler_error(tx: Tx, workspace_id: WorkspaceId, job_id: JobId, reason: str) -> None:
+    """Write the notice and the audit entry of a job that could not be planned. The caller has locked its timer."""
+    params = {
+        "workspace_id": workspace_id,
+        "job_id": job_id,
+        "id": tx.new_id(),
+        "reason": reason,
+        "now": tx.now,
+    }
+    await tx.execute(sql.missed_runs.insert_scheduler_error, params)
+
+
+async def list_workspaces_with_open_runs(tx: Tx, limits: RunLimits, limit: int) -> list[WorkspaceId]:
+    """List workspaces whose runs may be in trouble. Needs an engine transaction."""
+    params = {"late": limits.late, "slow": limits.slow, "stuck": limits.stuck, "limit": limit}
+    return await tx.fetch_as(WorkspaceId, sql.missed_runs.list_workspaces_with_open_runs, params)
+
+
+async def list_run_troubles(tx: Tx, limits: RunLimits, limit: int) -> list[RunTrouble]:
+    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit}
+    late = await tx.fetch_as(RunTrouble, sql.missed_runs.list_late, {**params, "late": limits.late})
+    slow = await tx.fetch_as(
+        RunTrouble, sql.missed_runs.list_slow, {**params, "slow": limits.slow, "times": limits.times}
+    )
+    stuck = await tx.fetch_as(
+        RunTrouble, sql.missed_runs.list_stuck, {**params, "stuck": limits.stuck, "silent": limits.silent}
+    )
+    return [*late, *slow, *stuck]
+
+
+async def list_open_run_troubles(tx: Tx) -> set[str]:
+    """Return the subjects of open incidents about late, slow and stuck runs, and of those that wait for the notifier."""
+    params = {"workspace_id": tx.workspace_id}
+    return set(await tx.fetch_as(str, sql.missed_runs.list_open_run_troubles, params))
+
+
+async def insert_expiring(tx: Tx, within: timedelta, limit: int) -> int:
+    """Write a notice for each job and key that ends soon and has none yet; return how many. Needs an engine transaction."""
+    until = tx.now + within
+    params = {
+        "now": tx.now,
+        "until": until,
+        "within": within,
+        "from_text": tx.now.isoformat(),
+        "until_text": until.isoformat(),
+        "limit": limit,
+    }
+    await tx.execute(sql.missed_runs.forget_expiries, {"now": tx.now})
+    return await tx.execute(sql.missed_runs.insert_expiring, params)

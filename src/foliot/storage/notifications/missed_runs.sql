@@ -6,7 +6,7 @@ SELECT DISTINCT workspace_id
 SELECT DISTINCT workspace_id
   FROM (SELECT ready.workspace_id
           FROM ready
-         WHERE ready.available_at < %(by)s AND ready.target IS NULL
+         WHERE ready.available_at < %(by)s AND ready.target IS NULL AND ready.type <> 'check_in'
            AND NOT EXISTS (SELECT FROM workers
                             WHERE workers.alive_until > %(now)s AND (workers.workspace_id IS NULL OR workers.workspace_id = ready.workspace_id)
                               AND (ready.queue = ANY (workers.queues) OR '*' = ANY (workers.queues)) AND ready.type = ANY (workers.types))
@@ -45,7 +45,7 @@ UPDATE timers SET has_incident = true
 -- name: list_unserved
 SELECT ready.queue, ready.type, count(*) AS runs, min(ready.available_at) AS since
   FROM ready
- WHERE ready.workspace_id = %(workspace_id)s AND ready.available_at < %(by)s AND ready.target IS NULL
+ WHERE ready.workspace_id = %(workspace_id)s AND ready.available_at < %(by)s AND ready.target IS NULL AND ready.type <> 'check_in'
    AND NOT EXISTS (SELECT FROM workers
                     WHERE workers.alive_until > %(now)s AND (workers.workspace_id IS NULL OR workers.workspace_id = ready.workspace_id)
                       AND (ready.queue = ANY (workers.queues) OR '*' = ANY (workers.queues)) AND ready.type = ANY (workers.types))
@@ -55,3 +55,90 @@ SELECT ready.queue, ready.type, count(*) AS runs, min(ready.available_at) AS sin
 
 -- name: list_waiting_queues
 SELECT DISTINCT facts ->> 'subject' FROM notices WHERE workspace_id = %(workspace_id)s AND event = 'no_worker';
+
+-- name: insert_scheduler_error
+-- Under the lock of the timer: its next success closes the incident.
+WITH marked AS (UPDATE timers SET has_incident = true WHERE job_id = %(job_id)s),
+     audited AS (
+         INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, after)
+         VALUES (%(workspace_id)s, %(id)s, %(now)s, 'engine', 'job.not_planned', 'job', %(job_id)s::uuid::text, jsonb_build_object('reason', %(reason)s::text)))
+INSERT INTO notices (workspace_id, event, at, job_id, facts)
+VALUES (%(workspace_id)s, 'missed', %(now)s, %(job_id)s, jsonb_build_object('missed', 1, 'reason', %(reason)s::text));
+
+-- name: list_workspaces_with_open_runs
+-- Runs that may be late, slow or stuck, and incidents about such runs that may be over. The tables hold open runs only.
+SELECT DISTINCT workspace_id FROM ready WHERE available_at < %(late)s
+ UNION
+SELECT DISTINCT workspace_id FROM waiting WHERE available_at < %(stuck)s AND waits_for IN ('turn', 'upstream', 'limit', 'type')
+ UNION
+SELECT DISTINCT workspace_id FROM leases WHERE leased_at < %(slow)s
+ UNION
+SELECT DISTINCT workspace_id FROM incidents WHERE closed_at IS NULL AND remind_at IS NOT NULL
+ LIMIT %(limit)s;
+
+-- name: list_late
+-- Served by a live worker and not started; one that no worker serves is `no_worker`. Backfills wait by design.
+SELECT DISTINCT ON (ready.job_id) 'late' AS event, ready.job_id, ready.run_id, ready.available_at AS since, NULL::text AS waits_for, NULL::float8 AS usual
+  FROM ready
+ WHERE ready.workspace_id = %(workspace_id)s AND ready.available_at < %(late)s AND ready.type <> 'check_in' AND ready.trigger <> 'backfill'
+   AND EXISTS (SELECT FROM workers
+                WHERE workers.alive_until > %(now)s AND (workers.workspace_id IS NULL OR workers.workspace_id = ready.workspace_id)
+                  AND (ready.queue = ANY (workers.queues) OR '*' = ANY (workers.queues)) AND ready.type = ANY (workers.types))
+ ORDER BY ready.job_id, ready.available_at
+ LIMIT %(limit)s;
+
+-- name: list_stuck
+-- Waits for hours for another run, a limit or its type; or reported progress and has stopped doing so. A freeze and a window have their end.
+SELECT DISTINCT ON (job_id) 'stuck' AS event, job_id, run_id, since, waits_for, NULL::float8 AS usual
+  FROM (SELECT job_id, run_id, available_at AS since, waits_for FROM waiting
+         WHERE workspace_id = %(workspace_id)s AND available_at < %(stuck)s AND waits_for IN ('turn', 'upstream', 'limit', 'type')
+           AND trigger <> 'backfill'
+         UNION ALL
+        SELECT job_id, run_id, (progress ->> 'at')::timestamptz, NULL FROM leases
+         WHERE workspace_id = %(workspace_id)s AND progress IS NOT NULL AND (progress ->> 'at')::timestamptz < %(silent)s) AS found
+ ORDER BY job_id, since
+ LIMIT %(limit)s;
+
+-- name: list_slow
+-- Compared with the days of the last month that the roll-up has added up: at least ten runs, without those that failed at once.
+SELECT DISTINCT ON (leases.job_id) 'slow' AS event, leases.job_id, leases.run_id, leases.leased_at AS since, NULL::text AS waits_for, known.usual
+  FROM leases
+ CROSS JOIN LATERAL (SELECT sum(seconds) / NULLIF(sum(runs), 0) AS usual, sum(successes) AS successes FROM job_days
+                      WHERE job_days.job_id = leases.job_id AND job_days.day >= (%(now)s - interval '30 days')::date) AS known
+ WHERE leases.workspace_id = %(workspace_id)s AND leases.leased_at < %(slow)s AND leases.type <> 'check_in'
+   AND known.successes >= 10 AND extract(epoch FROM %(now)s - leases.leased_at) > %(times)s * known.usual
+ ORDER BY leases.job_id, leases.leased_at
+ LIMIT %(limit)s;
+
+-- name: list_open_run_troubles
+SELECT subject FROM incidents
+ WHERE workspace_id = %(workspace_id)s AND closed_at IS NULL AND split_part(subject, ':', 1) IN ('late', 'slow', 'stuck')
+ UNION
+SELECT facts ->> 'subject' FROM notices WHERE workspace_id = %(workspace_id)s AND event IN ('late', 'slow', 'stuck');
+
+-- name: insert_expiring
+-- One notice for each end. Jobs: relies on jobs_with_an_end; texts of instants in UTC sort like the instants. Keys that live for a week or less
+-- are meant to end: sessions of the console are such keys.
+WITH coming AS (
+    SELECT workspace_id, 'job:' || id AS subject, id AS job_id, (definition #>> '{spec,end_at}')::timestamptz AS ends_at, NULL::text AS name,
+           'Its last planned time lies before its end_at.' AS reason
+      FROM jobs
+     WHERE status = 'active' AND definition #>> '{spec,end_at}' IS NOT NULL
+       AND definition #>> '{spec,end_at}' BETWEEN %(from_text)s AND %(until_text)s
+     UNION ALL
+    SELECT workspace_id, 'key:' || id, NULL, expires_at, 'key ' || name, 'Requests with it are refused from then on.'
+      FROM api_keys
+     WHERE workspace_id IS NOT NULL AND revoked_at IS NULL AND expires_at BETWEEN %(now)s AND %(until)s AND expires_at - created_at > %(within)s),
+written AS (
+    INSERT INTO expiry_notices (workspace_id, subject, ends_at)
+    SELECT workspace_id, subject, ends_at FROM coming ORDER BY ends_at LIMIT %(limit)s
+        ON CONFLICT DO NOTHING
+ RETURNING subject, ends_at)
+INSERT INTO notices (workspace_id, event, at, job_id, facts)
+SELECT coming.workspace_id, 'expiring', %(now)s, coming.job_id,
+       jsonb_strip_nulls(jsonb_build_object('name', coming.name, 'subject', CASE WHEN coming.job_id IS NULL THEN coming.subject END,
+                                            'ends_at', coming.ends_at, 'reason', coming.reason))
+  FROM coming JOIN written USING (subject, ends_at);
+
+-- name: forget_expiries
+DELETE FROM expiry_notices WHERE ends_at < %(now)s;

@@ -24,10 +24,10 @@ SELECT reported.run_id
                   AND attempts.worker_id = %(worker_id)s AND attempts.status = reported.status);
 
 -- name: abandoned
--- Runs whose worker is no longer registered: it left, or was removed because its heartbeats stopped.
+-- Runs whose worker is no longer registered: it left, or was removed because its heartbeats stopped. Those that are done elsewhere have none.
 SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
   FROM leases
- WHERE NOT EXISTS (SELECT FROM workers WHERE workers.id = leases.worker_id)
+ WHERE NOT EXISTS (SELECT FROM workers WHERE workers.id = leases.worker_id) AND leases.type <> 'check_in'
  LIMIT %(limit)s;
 
 -- name: overdue

@@ -47,8 +47,8 @@ SELECT run_id FROM waiting WHERE job_id = %(job_id)s;
 SELECT run_id FROM leases WHERE job_id = %(job_id)s;
 
 -- name: expired
--- Unclaimed runs whose start deadline or window has passed.
-(SELECT run_id, job_id FROM ready WHERE expires_at <= %(now)s ORDER BY expires_at LIMIT %(limit)s)
+-- Unclaimed runs whose start deadline or window has passed. Those that wait for a check-in fail: see incoming_webhooks.list_unreported.
+(SELECT run_id, job_id FROM ready WHERE expires_at <= %(now)s AND type <> 'check_in' ORDER BY expires_at LIMIT %(limit)s)
 UNION ALL
 (SELECT run_id, job_id FROM waiting WHERE expires_at <= %(now)s ORDER BY expires_at LIMIT %(limit)s);
 

@@ -86,6 +86,13 @@ UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id
 UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
 
 -- name: note_rescheduled
+-- An audit entry and a notice for each.
+WITH noticed AS (
+    INSERT INTO notices (workspace_id, event, at, job_id, facts)
+    SELECT workspace_id, 'zone_data_changed', %(now)s, job_id,
+           jsonb_build_object('reason', 'New ' || %(actor)s || ' moved its next time.', 'before', before_at, 'after', after_at)
+      FROM unnest(%(workspace_ids)s::uuid[], %(job_ids)s::uuid[], %(befores)s::timestamptz[], %(afters)s::timestamptz[])
+           AS entries (workspace_id, job_id, before_at, after_at))
 INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, before, after)
 SELECT workspace_id, id, %(now)s, %(actor)s, 'job.rescheduled', 'job', job_id::text,
        jsonb_build_object('next_run_at', before_at), jsonb_build_object('next_run_at', after_at)

@@ -137,7 +137,7 @@ async def list_notice_deliveries(
 
 
 @routes.get("/deliveries/{delivery_id}", responses=NOT_FOUND)
-async def get_notice_delivery(delivery_id: DeliveryIdIn, caller: SharedOperator, db: Db) -> NoticeDeliveryOut:
+async def get_notice_delivery(delivery_id: DeliveryIdIn, caller: Viewer, db: Db) -> NoticeDeliveryOut:
     """Get a delivery."""
     return notice_delivery_out(await deliveries.get(db, caller.scope, delivery_id))
 

@@ -286,7 +286,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ms": text.milliseconds, "number": text.number, "pretty": text.as_json}
-    made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern}
+    made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern, "plain": text.without_colours}
     return made
 
 

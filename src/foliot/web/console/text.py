@@ -140,6 +140,14 @@ def browser_pattern(value: str) -> str:
     return re.sub(r"[\^$\\.*+?()\[\]{}|/]", r"\\\g<0>", value)
 
 
+_COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+
+def without_colours(value: str) -> str:
+    """A line of a log without the codes that terminals read as colours."""
+    return _COLOURS.sub("", value)
+
+
 def zone_named(name: str) -> ZoneInfo:
     """The zone, or UTC where no zone has this name."""
     return _zone(name) or ZoneInfo("UTC")

@@ -1,132 +1,211 @@
-"""Runs: the list with its query, and one run with its attempts, log, input and output."""
+"""Runs: the list with its query, how many there were over time, the same error as one line, and one action on all of them."""
 
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+import re
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from foliot.web.console.api import ApiRefusal
-from foliot.web.console.session import api_of
-from foliot.web.console.site import Context, Visit, action, done, page
-from foliot.web.console.text import milliseconds, parse
+from foliot.web.console.charts import Axes, Bar
+from foliot.web.console.site import Context, Visit, page
+from foliot.web.console.text import parse, zone_named
 
 PAGE = 50
-LOG_LINES = 200
+HOME = "/console/runs"
 CHIPS = (
     ("", "All"),
     ("status:running,ready,waiting", "Open"),
     ("status:failed,timed_out,interrupted", "Failed"),
     ("status:skipped", "Skipped"),
     ("status:succeeded", "Succeeded"),
-    ("since:24h", "Last 24 h"),
 )
+RANGES = (("", "Newest"), ("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
+OUTCOMES = {
+    "succeeded": "m-ok",
+    "failed": "m-fail",
+    "skipped": "m-skip",
+    "cancelled": "m-stop",
+    "open": "m-run",
+}
+QUERIES = {
+    "succeeded": "status:succeeded",
+    "failed": "status:failed,timed_out,interrupted",
+    "skipped": "status:skipped",
+    "cancelled": "status:cancelled",
+    "open": "status:running,ready,waiting",
+}
+_TERM = re.compile(r'[^\s"]*"[^"]*"|\S+')
+MOST_BARS = 60
+A_MOMENT = timedelta(milliseconds=1)  # a range of the API includes its end
+
+
+def address(base: str = HOME, **params: str | None) -> str:
+    """The page with these parameters; empty ones are left out."""
+    given = {name: value for name, value in params.items() if value}
+    return f"{base}?{urlencode(given)}" if given else base
 
 
 @page("runs.html", "runs")
 async def run_list(visit: Visit) -> Context:
-    query, problem = visit.param("q"), None
-    found: dict[str, Any] = {"items": [], "next_cursor": None}
+    wanted = {name: visit.param(name) for name in ("q", "since", "until")}
+    group, cursor = visit.param("group"), visit.param("cursor")
     try:
-        found = await visit.api.get(
-            "/runs", q=query or None, cursor=visit.param("cursor") or None, limit=PAGE
+        found, summary = await asyncio.gather(
+            visit.api.get("/runs", **_given(wanted), cursor=cursor or None, limit=PAGE),
+            visit.api.get("/runs/summary", **_given(wanted)),
         )
+        problem = None
     except ApiRefusal as refusal:
         if refusal.status != 422:
             raise
-        problem = refusal.sentences[0]
+        found, summary, problem = {"items": [], "next_cursor": None}, None, refusal.sentences[0]
+    q = wanted["q"]
     return {
-        "q": query,
+        **wanted,
+        "group": group,
         "runs": found["items"],
-        "next_cursor": found["next_cursor"],
+        "next_href": found["next_cursor"] and address(**wanted, cursor=found["next_cursor"]),
+        "first_href": address(**wanted) if cursor else None,
         "problem": problem,
-        "chips": CHIPS,
+        "summary": summary,
+        "chips": [
+            (address(**{**wanted, "q": value}), visit.reader.translate(label), value == q)
+            for value, label in CHIPS
+        ],
+        "ranges": [
+            (address(q=q, since=value, group=group), visit.reader.translate(label), _is_range(wanted, value))
+            for value, label in RANGES
+        ],
+        "terms": [(term, address(**{**wanted, "q": " ".join(rest)})) for term, rest in _terms(q)],
+        "range": _range_words(visit, wanted),
+        "no_range": address(q=q, group=group),
+        "views": [
+            (address(**wanted), visit.reader.translate("List"), group != "error"),
+            (address(**wanted, group="error"), visit.reader.translate("By error"), group == "error"),
+        ],
+        "bars": _bars(visit, summary, q) if summary else None,
+        "counts": _counts(summary, wanted) if summary else [],
+        "errors": _errors(summary, wanted) if summary else [],
+        "list_params": urlencode({name: value for name, value in wanted.items() if value}),
     }
 
 
-@page("run.html", "runs")
-async def run_page(visit: Visit) -> Context:
-    run_id, api = visit.path["run_id"], visit.api
-    run, attempts, explanation, logs, artifacts = await asyncio.gather(
-        api.get(f"/runs/{run_id}"),
-        api.get(f"/runs/{run_id}/attempts"),
-        api.get(f"/runs/{run_id}/explain"),
-        api.get(f"/runs/{run_id}/logs", limit=LOG_LINES),
-        api.get(f"/runs/{run_id}/artifacts"),
-    )
-    job, good = await asyncio.gather(
-        api.get(f"/jobs/{run['job_id']}"),
-        api.get(f"/jobs/{run['job_id']}/runs", q="status:succeeded", limit=1),
-    )
-    last_good = next((each for each in good["items"] if each["id"] != run["id"]), None)
+def _given(wanted: dict[str, str]) -> dict[str, str | None]:
+    return {name: value or None for name, value in wanted.items()}
+
+
+def _is_range(wanted: dict[str, str], since: str) -> bool:
+    return wanted["since"] == since and not wanted["until"]
+
+
+def _terms(q: str) -> list[tuple[str, list[str]]]:
+    """Each term of the query, with the others."""
+    terms = _TERM.findall(q)
+    return [(term, terms[:place] + terms[place + 1 :]) for place, term in enumerate(terms)]
+
+
+def _range_words(visit: Visit, wanted: dict[str, str]) -> str | None:
+    """A range that was drawn, in words. Chips name the others."""
+    if not wanted["until"]:
+        return None
+    ends = []
+    for value in (wanted["since"], wanted["until"]):
+        try:
+            ends.append(
+                visit.reader.absolute(parse(value) + (A_MOMENT if value == wanted["until"] else A_MOMENT * 0))
+            )
+        except ValueError:
+            ends.append(value)
+    return " … ".join(each for each in ends if each)
+
+
+def _counts(summary: dict[str, Any], wanted: dict[str, str]) -> list[tuple[str, int, str]]:
+    """The number of runs of each outcome, and their list."""
+    totals: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
+    for bucket in summary["buckets"]:
+        for name in totals:
+            totals[name] += bucket[name]
+    others = " ".join(term for term in _TERM.findall(wanted["q"]) if not term.startswith("status:"))
+    return [
+        (name, count, address(**{**wanted, "q": f"{others} {QUERIES[name]}".strip()}))
+        for name, count in totals.items()
+        if count
+    ]
+
+
+def _errors(summary: dict[str, Any], wanted: dict[str, str]) -> list[dict[str, Any]]:
+    others = " ".join(term for term in _TERM.findall(wanted["q"]) if not term.startswith("error:"))
+    return [
+        {**each, "href": address(**{**wanted, "q": f"{others} error:{each['fingerprint']}".strip()})}
+        for each in summary["errors"]
+    ]
+
+
+def _bars(visit: Visit, summary: dict[str, Any], q: str) -> dict[str, Any]:
+    """Bars from the first bucket to the last, empty ones included, each with the list behind it; and the table of the same."""
+    t, reader = visit.reader.translate, visit.reader
+    width = timedelta(seconds=summary["bucket_seconds"])
+    end, known = parse(summary["until"]), {parse(each["at"]): each for each in summary["buckets"]}
+    at = _floor(max(parse(summary["since"]), end - width * MOST_BARS), width)
+    bars, rows, begin = [], [], at
+    while at <= end:
+        counts = [known.get(at, {}).get(name, 0) for name in OUTCOMES]
+        label = reader.absolute(at)
+        words = ", ".join(f"{count} {t(name)}" for name, count in zip(OUTCOMES, counts, strict=True) if count)
+        href = address(q=q, since=instant(at), until=instant(at + width - A_MOMENT))
+        bars.append(
+            Bar(
+                list(zip(OUTCOMES.values(), counts, strict=True)),
+                f"{label}: {words or t('no runs')}",
+                href if any(counts) else None,
+            )
+        )
+        if any(counts):
+            rows.append([label, *counts])
+        at += width
+    legend = [
+        (css, t(name)) for name, css in OUTCOMES.items() if any(each.get(name) for each in known.values())
+    ]
     return {
-        "run": run,
-        "job": job,
-        "zone_of_job": job["schedule"].get("timezone"),
-        "attempts": attempts["items"],
-        "spans": _spans(visit, run, attempts["items"]),
-        "explanation": explanation,
-        "lines": logs["items"],
-        "log_truncated": bool(logs.get("truncated")),
-        "artifacts": artifacts["items"],
-        "last_good": last_good,
-        "is_open": run["status"] in ("ready", "waiting", "running"),
+        "bars": bars,
+        "rows": rows,
+        "head": [t("Time"), *(t(name) for name in OUTCOMES)],
+        "axes": Axes(x=_ticks(visit, begin, at), legend=legend),
+        "since": instant(begin),
+        "until": instant(at),
+        "href": address(q=q),
     }
 
 
-def _spans(
-    visit: Visit, run: dict[str, Any], attempts: list[dict[str, Any]]
-) -> list[tuple[str, float, float, str]]:
-    """Attempts on an axis from the planned time to the end of the run, or to now."""
-    if not attempts:
-        return []
-    begin = parse(run["planned_for"])
-    end = parse(run["finished_at"]) if run["finished_at"] else visit.reader.now
-    whole = max((end - begin), timedelta(milliseconds=1))
-    spans = []
-    for attempt in attempts:
-        start = parse(attempt["started_at"])
-        stop = parse(attempt["finished_at"]) if attempt.get("finished_at") else visit.reader.now
-        title = f"#{attempt['number']} {attempt['status']}, {milliseconds((stop - start) / timedelta(milliseconds=1))}"
-        spans.append(
-            (attempt["status"], max((start - begin) / whole, 0.0), min((stop - begin) / whole, 1.0), title)
+def instant(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z").replace(".000Z", "Z")
+
+
+def _floor(at: datetime, width: timedelta) -> datetime:
+    seconds = int(width.total_seconds())
+    return datetime.fromtimestamp(int(at.timestamp()) // seconds * seconds, tz=at.tzinfo)
+
+
+def _ticks(visit: Visit, begin: datetime, end: datetime) -> list[str]:
+    """Five instants along the axis: times of day within two days, days otherwise."""
+    zone, t = zone_named(visit.reader.zone or "UTC"), visit.reader.translate
+    made = []
+    for place in range(5):
+        local = (begin + (end - begin) * place / 4).astimezone(zone)
+        day = f"{local.day} {t(f'{local:%b}')}"
+        made.append(
+            f"{local:%H:%M}"
+            if end - begin <= timedelta(days=1)
+            else f"{day} {local:%H:%M}"
+            if end - begin <= timedelta(days=3)
+            else day
         )
-    return spans
+    return made
 
 
-async def cancel(visit: Visit) -> Response:
-    run_id = visit.path["run_id"]
-    await visit.api.call(
-        "POST", f"/runs/{run_id}/cancel", {"reason": visit.field("reason")} if visit.field("reason") else {}
-    )
-    return done(f"/console/runs/{run_id}", "run-cancelled")
-
-
-async def retry(visit: Visit) -> Response:
-    run = await visit.api.call("POST", f"/runs/{visit.path['run_id']}/retry", {})
-    return done(f"/console/runs/{run['id']}", "run-retried")
-
-
-class Download:
-    """An artifact, handed on from the API with its own headers, always as a download."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        run_id, name = request.path_params["run_id"], request.path_params["name"]
-        await api_of(request).forward(
-            f"/runs/{run_id}/artifacts/{name}", {}, receive, send, {"accept": "*/*"}
-        )
-
-
-ROUTES = [
-    Route("/runs", run_list),
-    Route("/runs/{run_id}", run_page),
-    Route("/runs/{run_id}/cancel", action(cancel), methods=["POST"]),
-    Route("/runs/{run_id}/retry", action(retry), methods=["POST"]),
-    Route("/runs/{run_id}/artifacts/{name}", Download()),
-]
+ROUTES: list[Route] = [Route("/runs", run_list)]

@@ -1,0 +1,1 @@
+"""Incoming webhooks and the messages that they have accepted."""
