@@ -15,12 +15,8 @@ from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWrit
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import UnreadableRules
 from foliot.storage.jobs.jobs import StatusChange
-<<<<<<< HEAD
-from foliot.storage.timers import fire_quotas, fires
-=======
 from foliot.storage.notifications import missed_runs
-from foliot.storage.timers import fires
->>>>>>> main
+from foliot.storage.timers import fire_quotas, fires
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
@@ -36,11 +32,8 @@ _REASONS = {
 async def write_plans(tx: Tx, context: JobContext, planned: Sequence[PlannedTimer]) -> int:
     """Write the plans of a batch; return how many records were made."""
     recorded = await fires.fire(tx, planned)
-<<<<<<< HEAD
     await fire_quotas.spend(tx, context.fire_quotas, planned)
-=======
     await _notice_errors(tx, planned)
->>>>>>> main
     await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], {}, ENGINE_ACTOR)
     return recorded
 
@@ -58,11 +51,8 @@ async def write_plan(
     """
     planned = await fires.without_recorded(tx, [planned_timer])
     recorded = await fires.fire(tx, planned)
-<<<<<<< HEAD
     await fire_quotas.spend(tx, context.fire_quotas, planned)
-=======
     await _notice_errors(tx, planned)
->>>>>>> main
     await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], dependents, by)
     return recorded
 
