@@ -285,6 +285,10 @@ class RunIn(Shape):
 class PauseIn(Shape):
     reason: str | None = Field(default=None, min_length=1, max_length=1_000)
     until: Instant | None = None
+    drop_queued: bool = Field(
+        default=False,
+        description="Skip its scheduled runs that no worker has yet. Otherwise they wait for the resume.",
+    )
 
 
 class ResumeIn(Shape):

@@ -11,7 +11,7 @@ from foliot.domain.outcomes import AskedSkip
 from foliot.domain.run_plan import EndGateWait, NewRun, Plan, SkippedTime
 from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, finish_settlement
-from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter, log_stops
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import UnreadableRules
 from foliot.storage.jobs.jobs import StatusChange
@@ -126,7 +126,9 @@ async def _write_effects(
             writer.requeue_scheduled(row.job_id)
     await dependencies.consume(tx, consumed)
     await finish_settlement(writer)
-    await jobs.change_status(tx, [_status_change(each) for each in planned if each.plan.events], by)
+    changes = [_status_change(each) for each in planned if each.plan.events]
+    await jobs.change_status(tx, changes, by)
+    log_stops(changes)
 
 
 def _row_after(each: PlannedTimer) -> TimerRow:
