@@ -148,7 +148,7 @@ def show(
 def next_times(
     session: Session,
     job: JobRef,
-    n: Annotated[int, typer.Option("-n", min=1, max=200, help="Number of times.", metavar="N")] = 5,
+    n: Annotated[int, typer.Option("-n", min=1, max=100, help="Number of times.", metavar="N")] = 5,
 ) -> None:
     """Show when a job runs next: in its own time zone, from now, and in UTC."""
     found = find_job(session.client, job)
