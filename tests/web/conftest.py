@@ -137,6 +137,7 @@ async def open_api(
     authenticator: Authenticator | None = None,
     rates: RateLimits | None = None,
     vault: Vault | None = None,
+    root_path: str = "",
     openid: OpenIdSignIn | None = None,
     dialects: Sequence[str] = (),
 ) -> AsyncIterator[ApiHarness]:
@@ -158,6 +159,7 @@ async def open_api(
         rates=rates,
         vault=vault or a_vault(),
         reach=LOCAL,
+        public_url=f"https://foliot.test{root_path}" if root_path else None,
         openid=openid,
         dialects=dialects,
     )

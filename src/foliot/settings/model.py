@@ -127,6 +127,9 @@ class Settings(ClientSettings):
         0,
         "How many processes the user of command_user may have at once, all its commands together; 0 is no limit.",
     )
+    event_url: Annotated[str | None, url("http", "https")] = setting(
+        None, "Endpoint that takes the events of jobs of type event which name none."
+    )
     python_packages: Annotated[Words, PACKAGES] = setting(
         (),
         "Installed packages, divided by commas, whose plain functions jobs of type python may name. Decorated functions, and "
@@ -182,7 +185,8 @@ class Settings(ClientSettings):
     # Notifications.
     public_url: Annotated[str | None, url("http", "https")] = setting(
         None,
-        "Address of this server as people reach it, for links in messages. Default: the address it listens on.",
+        "Address of this server as people reach it, for links in messages. Its path is the prefix under which a proxy offers Foliot: "
+        "https://ops.example.com/foliot. Default: the address it listens on.",
     )
     smtp_url: Annotated[str | None, url("smtp", "smtps", "smtp+plain")] = secret(
         "Mail server for channels of the kind email that name none: smtp://user:password@host:587 with STARTTLS, smtps:// with TLS "
