@@ -123,11 +123,12 @@ class ClaimedJob(NamedTuple):
 
 
 class ClaimedRun(NamedTuple):
-    """The record of a claimed run: its number, and, where no schedule planned it, its own input and who asked for it."""
+    """The record of a claimed run: its number, and, where no schedule planned it, its own input and who or what asked for it."""
 
     number: int
     input: Any
     triggered_by: str | None
+    upstream: dict[str, Any] | None  # the run whose end triggered it: job_id, run_id, status, output
 
 
 class LoadedRun(NamedTuple):
@@ -248,7 +249,7 @@ async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
     found = await tx.fetch_tuples(
         sql.run_queue.records_of_runs, {"run_ids": uuids([each.run_id for each in claimed])}
     )
-    runs = {run_id: ClaimedRun(number, given, by) for run_id, number, given, by in found}
+    runs = {row[0]: ClaimedRun(*row[1:]) for row in found}
     return [
         LoadedRun(each, jobs.get(each.job_id), runs.get(each.run_id), each.deadline_at - tx.now)
         for each in claimed

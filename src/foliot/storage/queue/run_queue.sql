@@ -144,7 +144,10 @@ UPDATE leases SET revision = read.revision
 
 -- name: records_of_runs
 -- Runs that were fired a moment ago: the probes of the primary key stay at its right edge.
-SELECT id, number, input, triggered_by FROM runs WHERE id = ANY (%(run_ids)s::uuid[]);
+SELECT id, number, input, triggered_by,
+       (SELECT jsonb_build_object('job_id', upstream.job_id, 'run_id', upstream.id, 'status', upstream.status, 'output', upstream.output)
+          FROM runs AS upstream WHERE upstream.id = runs.upstream_run_id) AS upstream
+  FROM runs WHERE id = ANY (%(run_ids)s::uuid[]);
 
 -- name: claim
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED: rival
