@@ -339,6 +339,22 @@ def test_every_message_of_the_templates_has_a_spanish_text() -> None:
         assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", translated)), english
 
 
+def test_a_count_of_one_is_said_in_the_singular() -> None:
+    english, spanish = text.translator("en"), text.translator("es")
+    assert (english("{count} failures", count="1"), spanish("{count} failures", count=1)) == (
+        "1 failure",
+        "1 fallo",
+    )
+    assert (english("{count} failures", count="1,204"), spanish("{count} failures", count=2)) == (
+        "1,204 failures",
+        "2 fallos",
+    )
+    known = text.catalogue("es")
+    for language in ("en", "es"):
+        assert set(text.messages_for_one(language)) <= set(known)
+    assert text.messages_for_one("en").keys() == text.messages_for_one("es").keys()
+
+
 @pytest.mark.parametrize("cookie", ["{x:>9000000}|x=a", "{x.y}|x=a", "Pay at evil.test", "job-saved|x"])
 async def test_a_notice_shows_no_text_from_the_cookie(shared_api: ApiHarness, cookie: str) -> None:
     """A cookie names a sentence of the console. A format in it would cost memory before anybody signs in."""
