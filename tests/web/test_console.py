@@ -24,9 +24,9 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
+from foliot.web.console.notices import NOTICES
 from foliot.web.console.pages.settings import SECTIONS
 from foliot.web.console.session import COOKIE, SignInLinks, safe_next
-from foliot.web.console.site import NOTICES
 from foliot.web.rate_limits import RateLimits
 from tests.web.conftest import ApiHarness, open_api
 
