@@ -140,6 +140,11 @@ _WHEN = "`24h`, `2026-11-01` (a day of the workspace's zone) or `2026-11-01T09:0
 _RUN_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(RUNS.names)}; other words are searched in the job's name."
 
 
+def read_run_filter(q: str | None, caller: Caller) -> RunFilter:
+    """Parse the filter `q` for runs; days are those of the workspace's zone."""
+    return RunFilter(read_query(q or "", RUNS, caller.at, load_zone(caller.workspace.default_timezone)))
+
+
 async def _run_query(
     caller: Viewer,
     q: Annotated[str | None, Query(max_length=LONGEST, description=_RUN_FILTER)] = None,
@@ -177,8 +182,7 @@ async def _run_query(
         "until": until,
     }
     zone = load_zone(caller.workspace.default_timezone)
-    query = read_query(q or "", RUNS, caller.at, zone) & read_parameters(given, RUNS, caller.at, zone)
-    return RunFilter(query)
+    return RunFilter(read_run_filter(q, caller).query & read_parameters(given, RUNS, caller.at, zone))
 
 
 RunQuery = Annotated[RunFilter, Depends(_run_query)]
