@@ -144,6 +144,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},
     "change_member": {"role": "viewer"},
+    "invite_member": {"expires_at": "2035-01-02T18:00:00Z"},
     "change_defaults": {"timeout": "20m", "retry": {"max": 5, "strategy": "exponential", "base": "10s"}},
     "switch_job_type": {"enabled": False, "reason": "the CRM moves on Sunday"},
     "create_room": {"name": "Support", "key": "support"},

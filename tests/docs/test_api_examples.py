@@ -56,6 +56,11 @@ async def test_every_example_of_the_reference_is_taken(api: ApiHarness) -> None:
 async def ask(api: ApiHarness, method: str, path: str, **more: Any) -> Any:
     if path.startswith("/worker/"):
         return await api.request(method, path, role="worker", **more)
+    if path == "/invites/accept":
+        member = await made(api, "/members", {"name": path, "kind": "user", "role": "editor"})
+        invite = (await ask(api, "POST", f"/members/{member}/invite", json={})).json()
+        api.keys["acme", "invite"] = invite["secret"]
+        return await api.request(method, path, role="invite", **more)
     return await api.request(method, path, who="system", headers={"Foliot-Workspace": "acme"}, **more)
 
 

@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 
 from foliot.channels.slack import SlackChannel
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.errors import Invalid
 from foliot.domain.ids import FreezeId, IncidentId, JobId
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.dispatch import SINGLES
 from foliot.domain.notifications.notice import NoticeEvent
 from foliot.domain.notifications.rules import QuietHours, RuleDefinition, RuleScope
 from foliot.domain.outcomes import Failed
-from foliot.domain.policy import Breaker, Retry
+from foliot.domain.policy import Breaker, NotifyPolicy, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
+from foliot.services.jobs import jobs
 from foliot.services.notifications import channels, incidents, rules
 from foliot.services.notifications.dispatch import CLOSED_ARE_KEPT, dispatch, prune
 from foliot.services.scheduling import freezes
@@ -171,6 +174,44 @@ async def test_the_closest_rule_decides_and_one_without_channels_mutes(
         "all@example.com",
         "billing@example.com",
     ]
+
+
+async def test_a_rule_s_filter_finds_jobs_and_one_that_cannot_be_read_is_refused(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    await add_rule(office, "quiet", scope=RuleScope(q="name:test -tag:billing"), channels=())
+    await failing(office, "a test job")
+    assert mail.subjects == []
+    await failing(office, "another test job", tags=("billing",))
+    await failing(office, "sync")
+    assert mail.subjects == [
+        "[default] another test job failed: It broke.",
+        "[default] sync failed: It broke.",
+    ]
+    for text in ("colour:red", "owner:me"):
+        with pytest.raises(Invalid) as refused:
+            await add_rule(office, "bad", scope=RuleScope(q=text))
+        assert refused.value.pointer == "/scope/q"
+
+
+@pytest.mark.requirement("S1-E1")
+async def test_a_job_s_own_preference_overrides_the_rules(office: Office, mail: MailServer) -> None:
+    await office.mail_channel(mail.port)
+    await add_rule(office, "muted", channels=())
+
+    async def fail(name: str, notify: NotifyPolicy | None) -> None:
+        spec = Spec(Interval(HOUR), "python", retry=Retry(0))
+        made = await jobs.create(office.database, office.scope, Definition(name, spec, notify=notify))
+        await office.jobs.end(made.id, BROKE)
+        await office.notify()
+
+    await fail("inherits", None)
+    await fail("mailed", NotifyPolicy())
+    await fail("addressed", NotifyPolicy(recipients=("ana@example.com", "+34600000000")))
+    await fail("silent", NotifyPolicy(email=False, slack=True))
+    assert mail.subjects == ["[default] mailed failed: It broke.", "[default] addressed failed: It broke."]
+    assert [recipients for recipients, _ in mail.came] == [["ops@example.com"], ["ana@example.com"]]
 
 
 async def test_a_freeze_mutes_its_jobs(office: Office, mail: MailServer) -> None:

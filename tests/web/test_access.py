@@ -44,6 +44,7 @@ TABLE = {
     ("GET", "/api/v1/runs"): "viewer",
     ("GET", "/api/v1/recent-runs"): "viewer",
     ("GET", "/api/v1/runs/summary"): "viewer",
+    ("GET", "/api/v1/recent-runs"): "viewer",
     ("GET", "/api/v1/runs/{run_id}"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/attempts"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/explain"): "viewer",
@@ -60,6 +61,8 @@ TABLE = {
     ("PATCH", "/api/v1/keys/{key_id}"): "viewer",
     ("POST", "/api/v1/keys/{key_id}/revoke"): "viewer",
     ("DELETE", "/api/v1/keys/{key_id}"): "viewer",
+    ("POST", "/api/v1/members/{member_id}/invite"): "admin",
+    ("POST", "/api/v1/invites/accept"): "invite",
     ("POST", "/api/v1/members"): "admin",
     ("GET", "/api/v1/members"): "viewer",
     ("GET", "/api/v1/members/{member_id}"): "viewer",
@@ -200,13 +203,15 @@ async def test_each_role_may_what_the_table_says_and_no_more(
 ) -> None:
     for (method, path), least in TABLE.items():
         answer = await send(shared_api, method, path, shared_api.keys["acme", role])
-        may = least not in {"system", "worker"} and role.is_at_least(MemberRole(least))
+        may = least not in {"system", "worker", "invite"} and role.is_at_least(MemberRole(least))
         assert (answer.status_code != 403) == may, (method, path, answer.text)
         assert answer.status_code != 401
         if not may:
             told = f"This needs the role {least}; this key has {role}."
             if least == "worker":
                 told = "This is for keys of the scope worker, which belong to one workspace."
+            if least == "invite":
+                told = "This is for invites alone."
             assert answer.json()["detail"] == told
 
 

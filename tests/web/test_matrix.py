@@ -116,6 +116,8 @@ class Operation:
             who.is_worker or self.permission is Permission.WORKER
         ):  # such a key does this alone, and no other does it
             return who.is_worker and self.permission is Permission.WORKER
+        if self.permission is Permission.INVITE:
+            return False  # of an invite alone: tests/web/test_invites.py
         if self.permission is Permission.SYSTEM:
             return who.role is None
         reach = MemberRole.ADMIN if who.role is None else who.role

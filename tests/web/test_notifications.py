@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from foliot.domain.ids import ChannelId
+from foliot.domain.notifications.channel import RefusedAddress
+from foliot.storage.notifications import channels
+from foliot.storage.tx import Role
 from tests.web.conftest import ApiHarness
 
 pytestmark = pytest.mark.anyio
@@ -106,3 +111,33 @@ async def test_another_workspace_finds_none_of_it(api: ApiHarness) -> None:
         assert (await api.request("GET", path, who="globex")).status_code == 404
         assert (await api.request("DELETE", path, who="globex")).status_code == 404
     assert (await api.request("GET", "/incidents", who="globex")).json()["items"] == []
+
+
+@pytest.mark.requirement("S1-D1")
+async def test_a_job_has_notification_preferences_of_its_own(api: ApiHarness) -> None:
+    job = await api.create_job(name="plain")
+    assert job["notify"] is None
+    path = f"/jobs/{job['id']}"
+    changed = await api.request("PATCH", path, json={"notify": {"recipients": ["ana@example.com"]}})
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["notify"] == {
+        "email": True,
+        "slack": False,
+        "whatsapp": False,
+        "recipients": ["ana@example.com"],
+    }
+    refused = await api.request("PATCH", path, json={"notify": {"fax": True}})
+    assert refused.status_code == 422
+    assert (await api.request("PATCH", path, json={"notify": None})).json()["notify"] is None
+
+
+async def test_a_viewer_reads_a_delivery_and_refused_addresses(api: ApiHarness) -> None:
+    channel = await create(api, "/channels", MAIL | {"name": "read by all"})
+    sent = (await api.request("POST", f"/channels/{channel['id']}/test", role="operator")).json()
+    shown = await api.request("GET", f"/deliveries/{sent['id']}", role="viewer")
+    assert shown.status_code == 200
+    async with api.database.tx(Role.APP, api.ids["acme"]) as tx:
+        refused = [RefusedAddress("ops@example.com", "550 no such user")]
+        await channels.add_refused(tx, ChannelId(UUID(channel["id"])), refused)
+    seen = await api.request("GET", f"/channels/{channel['id']}", role="viewer")
+    assert seen.json()["refused"][0]["reason"] == "550 no such user"

@@ -318,6 +318,7 @@ def _scope_text(rule: NotificationRuleOut) -> str:
     scope = rule.scope
     parts = [pluralize(len(scope.jobs), "job") if scope.jobs else "", *(f"tag {tag}" for tag in scope.tags)]
     parts += [f"queue {queue}" for queue in scope.queues]
+    parts += [scope.q] if scope.q else []
     return ", ".join(filter(None, parts)) or "all"
 
 

@@ -12,8 +12,8 @@ import typer
 from foliot.cli.lookup import pick_one
 from foliot.cli.output import pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
-from foliot.cli.tables import BOLD, DIM, Block, Column, StyledLine, Table, dry_run_page, line, styled
-from foliot.cli.times import relative
+from foliot.cli.tables import BOLD, DIM, Block, Column, StyledLine, Table, dry_run_page, line, stack, styled
+from foliot.cli.times import local_time_relative, local_zone, parse_time, relative
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
@@ -89,6 +89,70 @@ def add(
     made = session.client.members.create(name, kind=kind.value, role=role.value, email=email)
     session.show(made, lambda: member_line(made, "Added"))
     session.note(f'Create a key for it: foliot keys create --member "{made.name}" --name "its first key"')
+
+
+@app.command()
+@api_command
+def invite(
+    session: Session,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name, id or email of a member, or a new name.", show_default=False
+        ),
+    ],
+    role: Annotated[
+        MemberRoleChoice | None, typer.Option(help="Permissions of a new member.", show_default=False)
+    ] = None,
+    email: Email = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="End of the invite. Default: in a week.")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Print a link that signs a person in once and gives them a key of their own. A new name is added as a member first."""
+    members, known = session.client.members, _known(session.client, name)
+    ends = None if until is None else parse_time(until, session.now, local_zone(), flag="--until")
+    if known is None and role is None:
+        raise Invalid(f"There is no member {name!r}.", hint="Give --role to add one with this name.")
+    if known is None and dry_run:
+        added = members.dry_run.create(
+            name, kind="user", role=(role or MemberRoleChoice.VIEWER).value, email=email
+        )
+        session.show(added, lambda: _dry_run_page(added, "Would add and invite"))
+        return
+    if known is None:
+        known = members.create(name, kind="user", role=(role or MemberRoleChoice.VIEWER).value, email=email)
+    if dry_run:
+        tried = members.dry_run.invite(known.id, expires_at=ends)
+        session.show(tried, lambda: dry_run_page(f"Would invite {_describe(known)}", None))
+        return
+    made = members.invite(known.id, expires_at=ends)
+    link = session.client.url.rstrip("/") + made.path
+    session.show(
+        made,
+        lambda: stack(
+            line(
+                ("Invited", BOLD),
+                f" {_describe(known)}, until {local_time_relative(made.expires_at, local_zone(), session.now)}",
+            ),
+            styled(link),
+        ),
+    )
+    session.note("The link works once. Whoever opens it first joins, so send it to this person alone.")
+
+
+@app.command("join")
+@api_command
+def accept_invite(session: Session, dry_run: DryRun = False) -> None:
+    """Accept the invite in FOLIOT_API_KEY: print the lasting key that replaces it."""
+    if dry_run:
+        tried = session.client.members.dry_run.accept_invite()
+        session.show(tried, lambda: dry_run_page("Would accept the invite", None))
+        return
+    made = session.client.members.accept_invite()
+    session.show(made, lambda: styled(made.secret))
+    session.note("This key is shown only once; the server stores only its hash. Keep it safe.")
 
 
 @app.command()
@@ -173,6 +237,14 @@ def find_member(client: Client, ref: str) -> MemberOut:
     matches = [each for each in client.members.each() if ref in {str(each.id), each.name, each.email}]
     found = [each for each in matches if each.active] or matches
     return pick_one(found, ref, "member", lambda each: f"{each.kind:<7}  {each.role:<8}  {each.name}")
+
+
+def _known(client: Client, ref: str) -> MemberOut | None:
+    """The active member with this name, id or address; None for a new name."""
+    matches = [
+        each for each in client.members.each(active=True) if ref in {str(each.id), each.name, each.email}
+    ]
+    return pick_one(matches, ref, "member", lambda each: f"{each.role:<8}  {each.name}") if matches else None
 
 
 def _dry_run_page(tried: MemberDryRunOut, verb: str) -> Block:

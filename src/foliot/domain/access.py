@@ -53,7 +53,7 @@ class MemberRole(StrEnum):
 
 
 class Permission(StrEnum):
-    """The permission that an operation requires: a role in the workspace, an installation key, or a worker key."""
+    """The permission that an operation requires: a role in the workspace, or a key of the installation, a worker or an invite."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -61,6 +61,7 @@ class Permission(StrEnum):
     ADMIN = "admin"
     SYSTEM = "system"
     WORKER = "worker"  # no role: it claims and reports runs, and nothing else
+    INVITE = "invite"  # no role: it accepts itself, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class KeyHolder:
         return min((self.principal.reach, named[-1]), key=lambda role: role.rank) if named else None
 
     def may(self, permission: Permission) -> bool:
+        if permission is Permission.INVITE:
+            return INVITE in self.scopes
         if permission is Permission.WORKER:  # only keys with this scope, and only in their own workspace
             return Permission.WORKER.value in self.scopes and not self.principal.is_system
         role = self.role
@@ -193,6 +196,7 @@ def _base62(number: int, width: int) -> str:
     return digits
 
 
+INVITE = Permission.INVITE.value
 WORKER = Permission.WORKER.value  # a key that only claims and reports runs; it has no role
 
 

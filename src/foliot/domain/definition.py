@@ -12,7 +12,16 @@ from typing import Any
 from foliot.domain.dependencies import Edge, JoinRule
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
-from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
+from foliot.domain.policy import (
+    Breaker,
+    Limits,
+    Misfire,
+    NotifyPolicy,
+    Overlap,
+    OverlapRule,
+    Retention,
+    Retry,
+)
 from foliot.domain.run import Target
 from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
@@ -68,6 +77,7 @@ class Definition:
     depends_on: tuple[Edge, ...] = ()
     owner_id: PrincipalId | None = None
     external_ref: Json | None = None
+    notify: NotifyPolicy | None = None  # None: the rules of the workspace decide
     inherited: Mapping[str, str] = field(
         default_factory=dict
     )  # names of fields -> the level that their value comes from

@@ -160,6 +160,16 @@ class Retention:
         _within(self.keep_last, 1, 1_000_000, "/retention/keep_last", "kept runs")
 
 
+@dataclass(frozen=True, slots=True)
+class NotifyPolicy:
+    """Which kinds of channels hear of a job's failures, and who instead of the recipients of these channels."""
+
+    email: bool = True
+    slack: bool = False
+    whatsapp: bool = False
+    recipients: tuple[str, ...] = ()
+
+
 def _within(value: int, least: int, most: int, pointer: str, what: str) -> None:
     if not least <= value <= most:
         raise Invalid(f"{value} {what} cannot be; the least is {least}, the most {most:,}.", pointer=pointer)

@@ -101,6 +101,7 @@ Editor = Annotated[Caller, Depends(Guard(Permission.EDITOR))]
 Admin = Annotated[Caller, Depends(Guard(Permission.ADMIN))]
 System = Annotated[Caller, Depends(Guard(Permission.SYSTEM))]
 Works = Annotated[Caller, Depends(Guard(Permission.WORKER, agents=False))]
+Invited = Annotated[Caller, Depends(Guard(Permission.INVITE, agents=False))]
 # For resources that a whole workspace shares, such as calendars and freezes.
 SharedViewer = Annotated[Caller, Depends(Guard(Permission.VIEWER, agents=False))]
 SharedOperator = Annotated[Caller, Depends(Guard(Permission.OPERATOR, agents=False))]

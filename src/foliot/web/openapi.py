@@ -37,6 +37,8 @@ TAGS = {
     "incidents": "Failures that need a look, and what was sent about them.",
     "channels": "Where notifications go.",
     "notification-rules": "Who hears of what.",
+    "webhooks": "Addresses of jobs that other programs call: signed triggers and check-ins. Outgoing webhooks are channels.",
+    "imports": "Jobs of other schedulers.",
     "rooms": "Chat rooms that jobs and agents write in, and their webhooks.",
     "secrets": "Values that jobs use and nobody reads, and the master key.",
     "members": "People, agents and services of a workspace.",

@@ -13,6 +13,7 @@ Role = Literal["viewer", "operator", "editor", "admin"]
 MemberKind = Literal["user", "agent", "service"]
 Kind = Literal["user", "agent", "service", "system"]
 Scope = Literal["viewer", "operator", "editor", "admin", "system", "worker"]
+KeyScope = Literal["viewer", "operator", "editor", "admin", "system", "worker", "invite"]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ONE_LINE)]
 Email = Annotated[
     str,
@@ -40,6 +41,10 @@ class KeyIn(Shape):
         description="What is left of the holder's role; none leaves all of it. For oneself the default is the asking key's own.",
     )
     expires_at: Instant | None = None
+    session: bool = Field(
+        default=False,
+        description="A sign-in of a browser. It stands for the asking key: keys that it makes count as made by that one.",
+    )
 
 
 class KeyPatch(Shape):
@@ -56,12 +61,13 @@ class KeyOut(Shape):
     prefix: str = Field(description="The key reads fol_<prefix>_...; the rest is stored nowhere.")
     principal: PrincipalOut
     role: Role | None = Field(description="What it may here; null for a key that only works.")
-    scopes: list[Scope]
+    scopes: list[KeyScope]
     expires_at: Instant | None
     last_used_at: Instant | None = Field(description="To the minute.")
     revoked_at: Instant | None
     created_at: Instant
     made_by: Id | None = Field(description="The key that it was made with; null where none was needed.")
+    session: bool = Field(description="A sign-in of a browser.")
 
 
 class MadeKeyOut(KeyOut):
@@ -99,10 +105,26 @@ class MemberOut(Shape):
     created_at: Instant
 
 
+class InviteIn(Shape):
+    expires_at: Instant | None = Field(
+        default=None, description="Default: in a week, or when the asking key ends."
+    )
+
+
+class InviteOut(Shape):
+    """An invite signs a person in once and is then replaced by a key of their own."""
+
+    id: Id = Field(description="Of the key that the invite is: revoke it to take the invite back.")
+    member: PrincipalOut
+    expires_at: Instant
+    secret: str = Field(description="The invite itself. It is shown this once.")
+    path: str = Field(description="Of the page on this server where the person accepts it.")
+
+
 class OwnKeyOut(Shape):
     id: Id
     prefix: str
-    scopes: list[Scope]
+    scopes: list[KeyScope]
     expires_at: Instant | None
 
 

@@ -65,6 +65,21 @@ class Retention(Shape):
     mode: Literal["all", "any"] = "all"
 
 
+class Notify(Shape):
+    """Who hears of the job's failures, recoveries, stops and missed times. Overrides the notification rules."""
+
+    email: bool = Field(default=True, description="The workspace's email channels.")
+    slack: bool = Field(default=False, description="Its Slack channels.")
+    whatsapp: bool = Field(default=False, description="Its WhatsApp channels.")
+    recipients: list[Annotated[str, StringConstraints(min_length=3, max_length=320, pattern=r"^\S+$")]] = (
+        Field(
+            default=[],
+            max_length=50,
+            description="Mail addresses and phone numbers, instead of those of the channels.",
+        )
+    )
+
+
 class Dependency(Shape):
     job: Id
     on: Literal["success", "failure", "any"] = "success"
@@ -176,6 +191,10 @@ class JobFields(Shape):
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)
     external_ref: JsonObject | None = None
+    notify: Notify | None = Field(
+        default=None,
+        description="Null: the notification rules decide. All kinds false: nobody hears of it.",
+    )
 
 
 class JobIn(JobFields):

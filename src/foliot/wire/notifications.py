@@ -193,6 +193,12 @@ class RuleScopeIn(Shape):
     jobs: list[Id] = Field(default=[], max_length=1_000)
     tags: list[str] = Field(default=[], max_length=100)
     queues: list[str] = Field(default=[], max_length=100)
+    q: str = Field(
+        default="",
+        max_length=1_000,
+        description="Jobs that this filter finds, as in GET /jobs.",
+        examples=["type:http -tag:test"],
+    )
 
 
 class NotificationRuleIn(Shape):

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from foliot.domain.ids import ChannelId, IncidentId, JobId, RunId
 from foliot.domain.notifications import content as contents
+from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.content import DigestEntry, NoticeContent, NoticeKind, Occasion, Site
 from foliot.domain.notifications.incidents import (
     Incident,
@@ -38,6 +39,7 @@ class ChannelState:
 
     id: ChannelId
     name: str
+    kind: ChannelKind
     window_at: datetime | None = None
     window_count: int = 0
     digest_at: datetime | None = None

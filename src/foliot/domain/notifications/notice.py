@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.ids import JobId, RunId
+from foliot.domain.policy import NotifyPolicy
 from foliot.domain.run import RunError
 
 
@@ -98,7 +99,7 @@ class JobNames:
     owner: str | None = None
     next_at: datetime | None = None
     last_success_at: datetime | None = None
-    runbook: str | None = None
+    notify: NotifyPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,16 @@ Why: docs/decisions/911-notification-rules.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from uuid import UUID
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import ChannelId, JobId, RuleId
+from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.notice import JobNames, NoticeEvent
+from foliot.domain.policy import NotifyPolicy
 from foliot.domain.schedule import load_zone
 
 
@@ -40,21 +42,25 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class RuleScope:
-    """The jobs of a rule: named ones, those with a tag or of a queue; without any, all of the workspace."""
+    """The jobs of a rule: named ones, those with a tag, of a queue or that a filter finds; without any, all of the workspace."""
 
     jobs: tuple[JobId, ...] = ()
     tags: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
+    q: str = ""  # a filter of jobs, such as `type:http -tag:test`
 
-    def closeness(self, job: JobNames | None) -> int | None:
-        """Return 3 for a rule that names the job, 2 for its tag or queue, 1 for the whole workspace, None if it does not apply."""
-        if not (self.jobs or self.tags or self.queues):
+    def closeness(self, job: JobNames | None, *, is_found: bool = False) -> int | None:
+        """Return 3 for a rule that names the job, 2 for its tag, queue or filter, 1 for the whole workspace, None if it does not apply.
+
+        `is_found` says whether the filter finds the job.
+        """
+        if not (self.jobs or self.tags or self.queues or self.q):
             return 1
         if job is None:
             return None
         if job.id in self.jobs:
             return 3
-        if job.queue in self.queues or not set(self.tags).isdisjoint(job.tags):
+        if is_found or job.queue in self.queues or not set(self.tags).isdisjoint(job.tags):
             return 2
         return None
 
@@ -124,16 +130,24 @@ def default_rule(channels: Iterable[ChannelId]) -> NotificationRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules of a workspace. `default` applies to the events that no workspace-wide rule names."""
+    """The rules of a workspace. `default` applies to the events that no workspace-wide rule names.
+
+    `channels` are those that may send, by kind: a job's own preference names kinds. `found` holds the jobs that the filters of rules find.
+    """
 
     rules: Sequence[NotificationRule] = ()
     default: NotificationRule | None = None
-    _by_event: dict[NoticeEvent, list[NotificationRule]] = field(default_factory=dict, compare=False)
+    channels: Mapping[ChannelKind, Sequence[ChannelId]] = field(default_factory=dict)
+    found: Mapping[RuleId, Collection[JobId]] = field(default_factory=dict)
 
     def destinations(self, names: Iterable[NoticeEvent], job: JobNames | None) -> list[Destination]:
         """Return where a fact goes. For each of its events the closest rules decide; each channel is named once."""
         found: dict[ChannelId, Destination] = {}
         for event in sorted(names):
+            if job is not None and job.notify is not None and event in DEFAULT_EVENTS:
+                for chosen in self._chosen(job.notify):
+                    found.setdefault(chosen.channel_id, chosen)
+                continue
             for rule in self._closest(event, job):
                 terms = rule.definition
                 for channel_id in terms.channels:
@@ -150,11 +164,24 @@ class RuleSet:
                     )
         return list(found.values())
 
+    def _chosen(self, notify: NotifyPolicy) -> Iterator[Destination]:
+        """Yield the channels of the kinds that a job asks for itself: its own word is closer than any rule."""
+        mails = tuple(each for each in notify.recipients if "@" in each)
+        phones = tuple(each for each in notify.recipients if "@" not in each)
+        for kind, is_wanted, recipients in (
+            (ChannelKind.EMAIL, notify.email, mails),
+            (ChannelKind.SLACK, notify.slack, ()),
+            (ChannelKind.WHATSAPP, notify.whatsapp, phones),
+        ):
+            for channel_id in self.channels.get(kind, ()) if is_wanted else ():
+                yield Destination(channel_id, recipients)
+
     def _closest(self, event: NoticeEvent, job: JobNames | None) -> list[NotificationRule]:
         levels: dict[int, list[NotificationRule]] = {}
         for rule in self.rules:
             if rule.enabled and event in rule.definition.events:
-                level = rule.definition.scope.closeness(job)
+                is_found = job is not None and job.id in self.found.get(rule.id, ())
+                level = rule.definition.scope.closeness(job, is_found=is_found)
                 if level is not None:
                     levels.setdefault(level, []).append(rule)
         if levels:

@@ -11,6 +11,7 @@ from foliot.sdk.request import ApiRequest, Ref, post, without_none
 from foliot.sdk.response import Reader, raise_for_error, reader
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.identity import (
+    InviteOut,
     KeyOut,
     MadeKeyOut,
     MemberKind,
@@ -25,6 +26,7 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 Made = TypeVar("Made")
 Revoked = TypeVar("Revoked")
+Invited = TypeVar("Invited")
 
 
 class AsyncKeyWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
@@ -101,7 +103,31 @@ class AsyncKeysApi(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
         return await self._http.read(KeyOut, ApiRequest("GET", "/keys/{key_id}", {"key_id": key_id}))
 
 
-class AsyncMemberWrites(AsyncWrites[Changed, Gone]):
+class AsyncMemberWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Invited, Made]):
+    def __init__(
+        self,
+        http: AsyncTransport,
+        changed: Reader[Changed],
+        gone: Reader[Gone],
+        invited: Reader[Invited],
+        made: Reader[Made],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(http, changed, gone, dry_run=dry_run)
+        self._invited, self._made = invited, made
+
+    async def invite(self, member_id: Ref, *, expires_at: datetime | str | None = None) -> Invited:
+        """Make a link that signs the member in once and gives them a key of their own."""
+        request = post(
+            "/members/{member_id}/invite", {"member_id": member_id}, body=without_none(expires_at=expires_at)
+        )
+        return await self._write(self._invited, request)
+
+    async def accept_invite(self) -> Made:
+        """Replace the invite that this client has as its key by a lasting key. Only this response contains its `secret`."""
+        return await self._write(self._made, post("/invites/accept"))
+
     async def create(self, name: str, *, kind: MemberKind, role: Role, email: str | None = None) -> Changed:
         """Add a principal to the workspace. Create a key for it with `client.keys.create`."""
         return await self._write(
@@ -127,11 +153,11 @@ class AsyncMemberWrites(AsyncWrites[Changed, Gone]):
         )
 
 
-class AsyncMembersApi(AsyncMemberWrites[MemberOut, None]):
+class AsyncMembersApi(AsyncMemberWrites[MemberOut, None, InviteOut, MadeKeyOut]):
     def __init__(self, http: AsyncTransport) -> None:
-        super().__init__(http, reader(MemberOut), raise_for_error)
-        preview = reader(MemberDryRunOut)
-        self.dry_run = AsyncMemberWrites(http, preview, preview, dry_run=True)
+        super().__init__(http, reader(MemberOut), raise_for_error, reader(InviteOut), reader(MadeKeyOut))
+        preview, key = reader(MemberDryRunOut), reader(KeyDryRunOut)
+        self.dry_run = AsyncMemberWrites(http, preview, preview, key, key, dry_run=True)
 
     async def list(
         self,

@@ -12,6 +12,7 @@ from foliot.sdk.response import Reader, raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.identity import (
+    InviteOut,
     KeyOut,
     MadeKeyOut,
     MemberKind,
@@ -26,6 +27,7 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 Made = TypeVar("Made")
 Revoked = TypeVar("Revoked")
+Invited = TypeVar("Invited")
 
 
 class KeyWrites(Writes[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
@@ -100,7 +102,31 @@ class KeysApi(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
         return self._http.read(KeyOut, ApiRequest("GET", "/keys/{key_id}", {"key_id": key_id}))
 
 
-class MemberWrites(Writes[Changed, Gone]):
+class MemberWrites(Writes[Changed, Gone], Generic[Changed, Gone, Invited, Made]):
+    def __init__(
+        self,
+        http: Transport,
+        changed: Reader[Changed],
+        gone: Reader[Gone],
+        invited: Reader[Invited],
+        made: Reader[Made],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(http, changed, gone, dry_run=dry_run)
+        self._invited, self._made = invited, made
+
+    def invite(self, member_id: Ref, *, expires_at: datetime | str | None = None) -> Invited:
+        """Make a link that signs the member in once and gives them a key of their own."""
+        request = post(
+            "/members/{member_id}/invite", {"member_id": member_id}, body=without_none(expires_at=expires_at)
+        )
+        return self._write(self._invited, request)
+
+    def accept_invite(self) -> Made:
+        """Replace the invite that this client has as its key by a lasting key. Only this response contains its `secret`."""
+        return self._write(self._made, post("/invites/accept"))
+
     def create(self, name: str, *, kind: MemberKind, role: Role, email: str | None = None) -> Changed:
         """Add a principal to the workspace. Create a key for it with `client.keys.create`."""
         return self._write(
@@ -126,11 +152,11 @@ class MemberWrites(Writes[Changed, Gone]):
         )
 
 
-class MembersApi(MemberWrites[MemberOut, None]):
+class MembersApi(MemberWrites[MemberOut, None, InviteOut, MadeKeyOut]):
     def __init__(self, http: Transport) -> None:
-        super().__init__(http, reader(MemberOut), raise_for_error)
-        preview = reader(MemberDryRunOut)
-        self.dry_run = MemberWrites(http, preview, preview, dry_run=True)
+        super().__init__(http, reader(MemberOut), raise_for_error, reader(InviteOut), reader(MadeKeyOut))
+        preview, key = reader(MemberDryRunOut), reader(KeyDryRunOut)
+        self.dry_run = MemberWrites(http, preview, preview, key, key, dry_run=True)
 
     def list(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from secrets import token_bytes
 from typing import Any
@@ -28,11 +28,11 @@ from foliot.domain.access import (
 )
 from foliot.domain.errors import Conflict, Denied, Invalid, not_found
 from foliot.domain.ids import KeyId, PrincipalId
-from foliot.domain.quotas import check_keys
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
-from foliot.storage.identity import keys, members, workspaces
+from foliot.services.identity.key_steps import CreatedKey, check_key_quota, lock_maker
+from foliot.storage.identity import keys, members
 from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
@@ -58,14 +58,7 @@ class KeyRequest:
     principal_id: PrincipalId | None = None
     scopes: Iterable[str] | None = None
     expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedKey:
-    """A new key. The secret is stored nowhere."""
-
-    key: StoredKey
-    secret: str = field(repr=False)
+    is_session: bool = False  # a sign-in: it stands for the calling key
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +82,28 @@ class RevokedKeys:
 
 async def create(database: Database, caller: Caller, wanted: KeyRequest) -> CreatedKey:
     async with _open(database, caller) as tx:
-        maker = caller.holder.key_id
-        if not await keys.lock_maker(tx, maker):  # the cache may have admitted it
-            raise Denied("This key has just ended.", hint="Use another.")
+        maker = await lock_maker(tx, caller.holder)
         caller = await _with_current_role(tx, caller)
         holder = await _holder(tx, caller, wanted.principal_id)
         is_own = holder.id == caller.holder.principal.id
         scopes = check_scopes(holder, _asked(wanted.scopes, caller.holder.scopes if is_own else ()))
         expires_at = wanted.expires_at
         if expires_at is None:  # no key makes one that outlives it, for its holder or for another
-            expires_at = caller.holder.expires_at
-        check_expiry(caller.holder, expires_at, tx.now)
+            expires_at = maker.expires_at
+        check_expiry(maker, expires_at, tx.now)
+        if wanted.is_session and expires_at is None:
+            raise Invalid("A session ends.", pointer="/expires_at", hint="Say when.")
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
         await keys.insert_key(
-            tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker
-        )
-        await _check_quota(tx, caller)
+            tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker.key_id,
+            is_session=wanted.is_session,
+        )  # fmt: skip
+        await check_key_quota(tx, caller)
         made = StoredKey(
-            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker
-        )
+            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker.key_id,
+            wanted.is_session,
+        )  # fmt: skip
         after = {**_audit_fields(made), "prefix": key.prefix, "principal": str(holder.id)}
         await append_audit(tx, "key.created", ("key", key_id), caller.actor, after=after)
         return CreatedKey(made, key.secret)
@@ -206,14 +201,6 @@ def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
                 "Among the keys that it made is one that may more than the one that you use.",
                 hint="Use a key that may at least as much, or revoke this one alone.",
             )
-
-
-async def _check_quota(tx: Tx, caller: Caller) -> None:
-    """Check the quota after the insert, under a lock, so that two writers cannot take the last place."""
-    quotas = caller.scope.actor.quotas
-    if quotas.keys is not None and tx.workspace_id is not None:
-        await workspaces.lock_quota(tx)
-        check_keys(quotas, await keys.count_valid(tx))
 
 
 def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.errors import Unavailable
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import ChannelId, JobId, WorkspaceId
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.content import Site, digest
 from foliot.domain.notifications.dispatch import (
@@ -27,6 +27,7 @@ from foliot.domain.notifications.dispatch import (
 from foliot.domain.notifications.incidents import Incident
 from foliot.domain.notifications.notice import JobNames, Notice
 from foliot.domain.notifications.rules import RuleSet, default_rule
+from foliot.services.notifications.filter_steps import find_jobs_of
 from foliot.storage.identity import workspaces
 from foliot.storage.jobs import freezes
 from foliot.storage.notifications import channels, deliveries, incidents, notices, notification_rules
@@ -106,11 +107,21 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
         return await incidents.prune(tx, tx.now - CLOSED_ARE_KEPT, limit)
 
 
-async def load_rules(tx: Tx, policy: NotifierPolicy) -> RuleSet:
-    """Return the rules of the workspace and the default that completes them."""
-    kinds = policy.default_kinds
-    default = default_rule(await channels.list_defaults(tx, kinds)) if kinds else None
-    return RuleSet(await notification_rules.list_all(tx), default)
+async def load_rules(
+    tx: Tx, policy: NotifierPolicy, states: Collection[ChannelState], job_ids: Collection[JobId]
+) -> RuleSet:
+    """Return the rules of the workspace, the default that completes them, and what the filters of rules find among the jobs."""
+    by_kind: dict[ChannelKind, list[ChannelId]] = {}
+    for each in sorted(states, key=lambda state: state.name):
+        by_kind.setdefault(each.kind, []).append(each.id)
+    default = default_rule(channel for kind in policy.default_kinds for channel in by_kind.get(kind, ()))
+    rules = await notification_rules.list_all(tx)
+    found = {
+        rule.id: await find_jobs_of(tx, rule.definition.scope.q, job_ids)
+        for rule in rules
+        if rule.enabled and rule.definition.scope.q and job_ids
+    }
+    return RuleSet(rules, default if policy.default_kinds else None, by_kind, found)
 
 
 async def load_site(tx: Tx, policy: NotifierPolicy) -> Site:
@@ -129,11 +140,12 @@ async def _load_state(
     run_ids = {each.run_id for each in found if each.run_id is not None}
     run_ids |= {each.last_run_id for each in to_remind if each.last_run_id is not None}
     jobs = await notices.load_jobs(tx, job_ids) if job_ids else {}
+    states = await channels.load_states(tx)
     return DispatchState(
         site=await load_site(tx, policy),
         now=tx.now,
-        rules=await load_rules(tx, policy),
-        channels=await channels.load_states(tx),
+        rules=await load_rules(tx, policy, states.values(), job_ids),
+        channels=states,
         incidents=opened,
         threads=await incidents.load_threads(tx, [each.id for each in opened.values()]) if opened else {},
         last_messages=await incidents.load_last_messages(tx, subjects) if subjects else {},

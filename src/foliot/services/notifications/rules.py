@@ -11,6 +11,7 @@ from foliot.domain.ids import FIRST_ID, RuleId, WorkspaceId
 from foliot.domain.notifications.rules import NotificationRule, RuleDefinition
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.identity.audit_steps import append_audit
+from foliot.services.notifications.filter_steps import check_filter
 from foliot.storage.codec import encode
 from foliot.storage.identity import workspaces
 from foliot.storage.notifications import channels, event_feeds, notices, notification_rules
@@ -90,7 +91,9 @@ async def _lock(tx: Tx, scope: Scope, rule_id: RuleId) -> RuleRow:
 
 
 async def _check_names(tx: Tx, definition: RuleDefinition) -> None:
-    """Refuse channels and jobs that the workspace does not have."""
+    """Refuse channels and jobs that the workspace does not have, and filters that cannot be read."""
+    if definition.scope.q:
+        await check_filter(tx, definition.scope.q)
     existing = await channels.list_existing(tx, definition.channels) if definition.channels else set()
     for place, channel_id in enumerate(definition.channels):
         if channel_id not in existing:

@@ -31,6 +31,7 @@ class StoredKey:
     revoked_at: datetime | None
     created_at: datetime
     made_by: KeyId | None = None
+    is_session: bool = False
 
     @property
     def as_presented(self) -> KeyHolder:
@@ -53,6 +54,13 @@ class PresentedKey:
     last_used_at: datetime | None
 
 
+class Maker(NamedTuple):
+    """The key behind another: `id` is None for a session that no key opened."""
+
+    id: KeyId | None
+    expires_at: datetime | None
+
+
 class _MadeKey(NamedTuple):
     id: KeyId
     workspace_id: WorkspaceId | None
@@ -69,6 +77,7 @@ async def insert_key(
     scopes: frozenset[str] = frozenset(),
     expires_at: datetime | None = None,
     made_by: KeyId | None = None,
+    is_session: bool = False,
 ) -> None:
     params = {
         "id": key_id,
@@ -80,6 +89,7 @@ async def insert_key(
         "scopes": sorted(scopes),
         "expires_at": expires_at,
         "made_by": made_by,
+        "is_session": is_session,
         "now": tx.now,
     }
     await tx.execute(sql.keys.insert, params)
@@ -156,6 +166,20 @@ async def revoke_of_workspace(tx: Tx, workspace_id: WorkspaceId) -> int:
 async def lock_maker(tx: Tx, key_id: KeyId) -> bool:
     """Check that this key may create others, and keep it from being revoked until the transaction ends."""
     return bool(await tx.fetch_one_as(bool, sql.keys.lock_maker, {"id": key_id, "now": tx.now}))
+
+
+async def session_maker(tx: Tx, key_id: KeyId) -> Maker | None:
+    """The key that a session was opened with; None for a key that is no session."""
+    return await tx.fetch_one_as(Maker, sql.keys.session_maker, {"id": key_id})
+
+
+async def maker_of(tx: Tx, key_id: KeyId) -> Maker | None:
+    """The key that made this one, if it is still valid."""
+    return await tx.fetch_one_as(Maker, sql.keys.maker_of, {"id": key_id, "now": tx.now})
+
+
+async def lock_one(tx: Tx, key_id: KeyId) -> None:
+    await tx.execute(sql.keys.lock, {"id": key_id})
 
 
 async def count_valid_family(tx: Tx, key_id: KeyId) -> int:

@@ -1,6 +1,7 @@
 -- name: insert
-INSERT INTO api_keys (id, workspace_id, principal_id, name, prefix, key_hash, scopes, expires_at, made_by, created_at)
-VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_hash)s, %(scopes)s, %(expires_at)s, %(made_by)s, %(now)s);
+INSERT INTO api_keys (id, workspace_id, principal_id, name, prefix, key_hash, scopes, expires_at, made_by, session, created_at)
+VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_hash)s, %(scopes)s, %(expires_at)s, %(made_by)s,
+        %(is_session)s, %(now)s);
 
 -- name: find_presented
 -- Runs before the workspace is known: the policies show only the row whose hash this transaction presents.
@@ -26,7 +27,8 @@ UPDATE api_keys SET last_used_at = %(now)s
 -- A caller's own keys; for an administrator the workspace's; for a system key the installation's.
 SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
        principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
-       api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by
+       api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
+       api_keys.session AS is_session
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
  WHERE (api_keys.principal_id = %(own)s
         OR (%(is_admin)s AND api_keys.workspace_id = %(workspace_id)s)
@@ -61,6 +63,19 @@ SELECT count(*) FROM api_keys
 -- FOR SHARE: a key may create several keys at once, but none while it is being revoked.
 SELECT revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s) FROM api_keys WHERE id = %(id)s FOR SHARE;
 
+-- name: session_maker
+-- For a session: the key that it was opened with, or none where another proof was. No row for any other key.
+SELECT own.made_by AS id, maker.expires_at
+  FROM api_keys AS own LEFT JOIN api_keys AS maker ON maker.id = own.made_by
+ WHERE own.id = %(id)s AND own.session;
+
+-- name: maker_of
+-- FOR SHARE: the maker is not revoked while what it made is replaced.
+SELECT maker.id, maker.expires_at
+  FROM api_keys AS own JOIN api_keys AS maker ON maker.id = own.made_by
+ WHERE own.id = %(id)s AND maker.revoked_at IS NULL AND (maker.expires_at IS NULL OR maker.expires_at > %(now)s)
+   FOR SHARE OF maker;
+
 -- name: set_makers
 -- The policy api_keys_of_named_makers shows the keys created by these, in every workspace.
 SELECT set_config('foliot.makers', %(makers)s::uuid[]::text, true);
@@ -74,7 +89,8 @@ SELECT id, workspace_id, revoked_at IS NULL AND (expires_at IS NULL OR expires_a
 -- name: lock_made
 SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
        principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
-       api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by
+       api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
+       api_keys.session AS is_session
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
  WHERE api_keys.id = ANY (%(ids)s)
  ORDER BY api_keys.id

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import ChannelId
-from foliot.domain.notifications.channel import Channel, ChannelDefinition, ChannelKind, RefusedAddress
+from foliot.domain.notifications.channel import Channel, ChannelDefinition, RefusedAddress
 from foliot.domain.notifications.content import DigestEntry
 from foliot.domain.notifications.dispatch import ChannelState, WaitingEntry
 from foliot.storage.queries import sql
@@ -43,12 +43,6 @@ async def load_states(tx: Tx) -> dict[ChannelId, ChannelState]:
     """Lock the channels of the workspace that may send, and return their windows."""
     params = {"workspace_id": tx.workspace_id}
     return {each.id: each for each in await tx.fetch_as(ChannelState, sql.channels.load_states, params)}
-
-
-async def list_defaults(tx: Tx, kinds: Collection[ChannelKind]) -> list[ChannelId]:
-    """List the usable channels of these kinds: where the default rule sends."""
-    params = {"workspace_id": tx.workspace_id, "kinds": [each.value for each in kinds]}
-    return await tx.fetch_as(ChannelId, sql.channels.list_defaults, params)
 
 
 async def list_existing(tx: Tx, ids: Collection[ChannelId]) -> set[ChannelId]:

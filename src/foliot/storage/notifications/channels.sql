@@ -22,13 +22,10 @@ SELECT channels.id, channels.name AS "definition.name", kind AS "definition.kind
 SELECT id FROM channels WHERE id = ANY (%(ids)s) ORDER BY id FOR UPDATE;
 
 -- name: load_states
-SELECT id, name, window_at, window_count, digest_at FROM channels
+SELECT id, name, kind, window_at, window_count, digest_at FROM channels
  WHERE workspace_id = %(workspace_id)s AND enabled AND disabled_at IS NULL
  ORDER BY id
    FOR UPDATE;
-
--- name: list_defaults
-SELECT id FROM channels WHERE workspace_id = %(workspace_id)s AND enabled AND disabled_at IS NULL AND kind = ANY (%(kinds)s) ORDER BY name;
 
 -- name: list_existing
 SELECT id FROM channels WHERE id = ANY (%(ids)s);

@@ -30,7 +30,7 @@ MadeToo = Annotated[
 async def create_key(key: KeyIn, caller: Viewer, write: Writing) -> MadeKeyOut | KeyDryRunOut:
     """Make a key for yourself or, as an administrator, for a member. Its secret is in this answer and nowhere else."""
     principal = None if key.principal is None else PrincipalId(key.principal)
-    wanted = keys.KeyRequest(key.name.strip(), principal, key.scopes, key.expires_at)
+    wanted = keys.KeyRequest(key.name.strip(), principal, key.scopes, key.expires_at, key.session)
 
     def answer(made: keys.CreatedKey) -> MadeKeyOut:
         write.set_location(f"keys/{made.key.id}")

@@ -9,15 +9,33 @@ from fastapi import Path, Query, Response
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
 from foliot.services.hints import Hint
-from foliot.services.identity import member_removal, members, workspaces
+from foliot.services.identity import invites, member_removal, members, workspaces
+from foliot.services.identity.keys import CreatedKey
 from foliot.services.identity.member_removal import JobsOfMember
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
 from foliot.web.api.writes import Writing, dry_run_response
-from foliot.web.auth import Admin, Viewer
-from foliot.web.mapping.identity import me_out, member_out, member_preview, removal_preview
+from foliot.web.auth import Admin, Invited, Viewer
+from foliot.web.mapping.identity import (
+    invite_out,
+    key_out,
+    made_key_out,
+    me_out,
+    member_out,
+    member_preview,
+    removal_preview,
+)
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.wire.dry_run import MemberDryRunOut
-from foliot.wire.identity import MemberIn, MemberKind, MemberOut, MemberPatch, MeOut
+from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut
+from foliot.wire.identity import (
+    InviteIn,
+    InviteOut,
+    MadeKeyOut,
+    MemberIn,
+    MemberKind,
+    MemberOut,
+    MemberPatch,
+    MeOut,
+)
 from foliot.wire.shape import Page
 
 routes = api_router("members")
@@ -120,6 +138,44 @@ async def remove_member(
     return await write.delete_or_preview(
         lambda db: member_removal.remove(db, caller, _member_id(member_id), fate, to),
         removal_preview,
+        Hint.KEYS,
+    )
+
+
+@routes.post(
+    "/members/{member_id}/invite",
+    status_code=201,
+    responses={**dry_run_response(KeyDryRunOut), **NOT_FOUND, **CONFLICT, **WITH_BODY},
+)
+async def invite_member(
+    member_id: MemberIdIn, invite: InviteIn, caller: Admin, write: Writing
+) -> InviteOut | KeyDryRunOut:
+    """Make an invite for a person: a link that signs in once and gives a key of their own. Also for a member who lost theirs."""
+
+    def answer(made: CreatedKey) -> InviteOut:
+        write.response.headers["Cache-Control"] = "no-store"
+        return invite_out(made)
+
+    scoped = write.as_system(caller.workspace_id) if caller.holder.principal.is_system else write
+    return await scoped.apply_or_preview(
+        lambda db: invites.create(db, caller, _member_id(member_id), invite.expires_at),
+        answer,
+        lambda made: KeyDryRunOut(key=key_out(made.key)),
+    )
+
+
+@routes.post("/invites/accept", status_code=201, responses=dry_run_response(KeyDryRunOut))
+async def accept_invite(caller: Invited, write: Writing) -> MadeKeyOut | KeyDryRunOut:
+    """Replace the invite that is sent as the key by a key of the member's own. An invite is accepted once."""
+
+    def answer(made: CreatedKey) -> MadeKeyOut:
+        write.response.headers["Cache-Control"] = "no-store"
+        return made_key_out(made)
+
+    return await write.as_system(caller.workspace_id).apply_or_preview(
+        lambda db: invites.accept(db, caller),
+        answer,
+        lambda made: KeyDryRunOut(key=key_out(made.key)),
         Hint.KEYS,
     )
 

@@ -97,6 +97,7 @@ async def list_webhooks(
 async def get_webhook(
     webhook_id: WebhookIdIn, caller: SharedViewer, db: Db, base_url: BaseUrl, response: Response
 ) -> IncomingWebhookOut:
+    """Get a webhook."""
     found = await webhooks.get(db, caller.workspace_id, webhook_id)
     response.headers["ETag"] = f'"{found.revision}"'
     return webhook_out(found, _seen_by(caller, base_url))

@@ -111,8 +111,14 @@ async def open_session(request: Request, response: Response, presented: str) -> 
         until: str = ends
     else:
         until = expires.isoformat()
-    made = await api.call("POST", "/keys", {"name": "Console session", "expires_at": until})
-    response.set_cookie(COOKIE, made["secret"], max_age=int(LASTS.total_seconds()), **_attributes(request))
+    body = {"name": "Console session", "expires_at": until, "session": True}
+    made = await api.call("POST", "/keys", body)
+    keep_session(request, response, made["secret"])
+
+
+def keep_session(request: Request, response: Response, secret: str) -> None:
+    """Set the cookie of a new session. The one before, and the workspace chosen in it, are gone."""
+    response.set_cookie(COOKIE, secret, max_age=int(LASTS.total_seconds()), **_attributes(request))
     if WORKSPACE_COOKIE in request.cookies:  # chosen in an earlier session, perhaps with another key
         response.delete_cookie(WORKSPACE_COOKIE, path="/console")
 

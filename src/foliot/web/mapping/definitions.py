@@ -20,6 +20,7 @@ from foliot.domain.policy import (
     Limits,
     Misfire,
     MisfireRule,
+    NotifyPolicy,
     OnLost,
     Overlap,
     OverlapRule,
@@ -65,6 +66,7 @@ _CONVERTED = {
     "misfire",
     "breaker",
     "retention",
+    "notify",
 }
 _COPIED = wire.JobFields.model_fields.keys() - _CONVERTED
 SAME_IN_SPEC = tuple(each.name for each in fields(Spec) if each.name in _COPIED)
@@ -145,6 +147,7 @@ def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
         name=job.name.strip(),
         spec=spec,
         retention=retention,
+        notify=_notify(job.notify),
         depends_on=tuple(_edge(each) for each in job.depends_on),
         owner_id=context.owner_id,
         inherited=inherited,
@@ -263,6 +266,12 @@ def retry_from(given: wire.Retry) -> Retry:
 
 def retention_from(given: wire.Retention) -> Retention:
     return Retention(given.keep, given.keep_last, RetentionMode(given.mode))
+
+
+def _notify(given: wire.Notify | None) -> NotifyPolicy | None:
+    if given is None:
+        return None
+    return NotifyPolicy(given.email, given.slack, given.whatsapp, tuple(dict.fromkeys(given.recipients)))
 
 
 def _edge(given: wire.Dependency) -> Edge:

@@ -32,6 +32,18 @@ def revoked_key_out(revoked: RevokedKeys) -> wire.RevokedKeyOut:
     )
 
 
+def invite_out(made: CreatedKey) -> wire.InviteOut:
+    key = made.key
+    assert key.expires_at is not None, "every invite ends"
+    return wire.InviteOut(
+        id=key.id,
+        member=_principal(key.holder),
+        expires_at=key.expires_at,
+        secret=made.secret,
+        path=f"/console/join?invite={made.secret}",
+    )
+
+
 def member_out(member: Member) -> wire.MemberOut:
     principal = member.principal
     return wire.MemberOut(
@@ -108,6 +120,7 @@ def _key(key: StoredKey) -> dict[str, Any]:
         "revoked_at": key.revoked_at,
         "created_at": key.created_at,
         "made_by": key.made_by,
+        "session": key.is_session,
     }
 
 
@@ -117,8 +130,8 @@ def _principal(principal: Principal) -> wire.PrincipalOut:
     )
 
 
-def _scopes(scopes: frozenset[str]) -> list[wire.Scope]:
-    return cast("list[wire.Scope]", sorted(scopes))
+def _scopes(scopes: frozenset[str]) -> list[wire.KeyScope]:
+    return cast("list[wire.KeyScope]", sorted(scopes))
 
 
 def revocation_preview(revoked: RevokedKeys) -> KeyDryRunOut:

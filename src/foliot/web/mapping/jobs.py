@@ -14,7 +14,7 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.policy import Breaker, Retention, Retry
+from foliot.domain.policy import Breaker, NotifyPolicy, Retention, Retry
 from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
@@ -344,6 +344,17 @@ def retry_out(retry: Retry) -> wire.Retry:
 
 
 @lru_cache(SHARED)
+def _notify(policy: NotifyPolicy | None) -> wire.Notify | None:
+    if policy is None:
+        return None
+    return wire.Notify(
+        email=policy.email,
+        slack=policy.slack,
+        whatsapp=policy.whatsapp,
+        recipients=list(policy.recipients),
+    )
+
+
 def retention_out(retention: Retention) -> wire.Retention:
     return wire.Retention(keep=retention.keep, keep_last=retention.keep_last, mode=retention.mode.value)
 
@@ -379,6 +390,7 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "on_lost": spec.limits.on_lost.value,
         "target": _target(spec.target),
         "retention": retention_out(definition.retention),
+        "notify": _notify(definition.notify),
         "tags": list(spec.tags),
         "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
         "owner": definition.owner_id,

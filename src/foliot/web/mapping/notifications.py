@@ -72,6 +72,7 @@ def rule_from(given: wire.NotificationRuleIn, timezone: str) -> RuleDefinition:
             tuple(JobId(each) for each in given.scope.jobs),
             tuple(given.scope.tags),
             tuple(given.scope.queues),
+            given.scope.q.strip(),
         ),
         tuple(given.recipients),
         given.after_n,
@@ -91,7 +92,10 @@ def rule_out(row: RuleRow) -> wire.NotificationRuleOut:
         events=named,
         channels=list(terms.channels),
         scope=wire.RuleScopeIn(
-            jobs=list(terms.scope.jobs), tags=list(terms.scope.tags), queues=list(terms.scope.queues)
+            jobs=list(terms.scope.jobs),
+            tags=list(terms.scope.tags),
+            queues=list(terms.scope.queues),
+            q=terms.scope.q,
         ),
         recipients=list(terms.recipients),
         after_n=terms.after_n,

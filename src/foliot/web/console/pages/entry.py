@@ -68,10 +68,35 @@ async def _enter(request: Request, key: str, target: str) -> Response:
     return response
 
 
+async def join(request: Request) -> Response:
+    """An invite: first who invites whom, then, by a button, the person's own key and their session.
+
+    A preview of the link in a chat program must not use it up, so only the form accepts it.
+    """
+    form = await read_form(request) if request.method == "POST" else {}
+    invite = form.get("invite", request.query_params.get("invite", "")).strip()
+    visit = Visit(request, visitor_api(request, invite))
+    if request.method == "POST" and not is_same_origin(request):
+        return _form(request, "This form came from another site.", 403)
+    path = "/invites/accept"
+    looked = await visit.api.answer("POST", path, params={"dry_run": "true"})
+    if not looked.is_success:
+        return _form(request, "This invite was used already or has ended. Ask for a new one.", 403)
+    context: dict[str, object] = {"me": None, "member": looked.data["key"]["principal"], "invite": invite}
+    if request.method != "POST":
+        return render(visit, "join.html", {**context, "secret": None})
+    made = await visit.api.call("POST", path)
+    response = render(visit, "join.html", {**context, "secret": made["secret"]})
+    await open_session(request, response, made["secret"])
+    return response
+
+
 def _form(request: Request, problem: str | None, status: int = 200) -> HTMLResponse:
     visit = Visit(request, visitor_api(request))
     target = safe_next(request.query_params.get("next"))
-    return render(visit, "sign_in.html", {"problem": problem, "target": target, "me": None}, status)
+    return render(
+        visit, "sign_in.html", {"problem": problem, "target": target, "me": None, "oidc_name": None}, status
+    )
 
 
 async def sign_out(visit: Visit) -> Response:
@@ -179,6 +204,7 @@ class Live:
 
 ROUTES = [
     Route("/sign-in", sign_in, methods=["GET", "POST"]),
+    Route("/join", join, methods=["GET", "POST"]),
     Route("/sign-out", action(sign_out), methods=["POST"]),
     Route("/choose", action(choose), methods=["POST"]),
     Route("/search", search),

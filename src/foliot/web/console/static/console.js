@@ -1,7 +1,7 @@
 // The script of every page. Pages work without it; it adds live refresh, the search palette, copy buttons and keys.
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-const { dataset: said } = document.body;
+const said = document.body.dataset;
 
 // ---- live regions: an event is a hint. The page is read again, and regions that changed are replaced by id.
 // A region under the pointer or with the focus changes when they leave it. In a region of rows, known rows change
