@@ -44,6 +44,8 @@ TABLE = {
     ("GET", "/api/v1/runs"): "viewer",
     ("GET", "/api/v1/recent-runs"): "viewer",
     ("GET", "/api/v1/runs/summary"): "viewer",
+    ("GET", "/api/v1/agenda.ics"): "viewer",
+    ("GET", "/api/v1/capacity/shares"): "system",
     ("GET", "/api/v1/runs/{run_id}"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/attempts"): "viewer",
     ("GET", "/api/v1/runs/{run_id}/explain"): "viewer",

@@ -50,7 +50,7 @@ async def test_a_run_that_cannot_stops_no_other(api: ApiHarness, failed: list[st
 
 
 async def test_a_repeat_with_the_same_key_does_nothing_twice(api: ApiHarness, failed: list[str]) -> None:
-    asked = {"action": "retry", "ids": failed, "headers": {"Idempotency-Key": "retry-all-1"}}
+    asked: dict[str, Any] = {"action": "retry", "ids": failed, "headers": {"Idempotency-Key": "retry-all-1"}}
     first = await bulk(api, **asked)
     again = await bulk(api, **asked)
     assert first.json() == again.json()
