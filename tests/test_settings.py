@@ -215,3 +215,24 @@ def test_settings_reach_another_process_unchanged(tmp_path: Path) -> None:
     assert handed.model_dump() == settings.model_dump()
     assert (handed.command_umask, handed.bridge_tasks, handed.ca_file) == (0o77, (), tmp_path / "ca.pem")
     assert "p%40ss" not in repr(handed)
+
+
+@pytest.mark.requirement("S1-ENV-1", "S1-ENV-2", "S1-ENV-3", "S1-ENV-4", "S1-ENV-5", "S2-15")
+def test_variables_of_other_systems_are_read_while_their_dialect_is_on(tmp_path: Path) -> None:
+    theirs = {
+        "SCHEDULER_ENABLED": "false",
+        "SCHEDULER_TIMEZONE": "Europe/Madrid",
+        "SCHEDULER_MAX_RETRIES": "2",
+        "SCHEDULER_RETRY_DELAYS": "5,15,30",
+        "SCHEDULER_LOCK_TTL": "3600",
+        "SCHEDULED_JOBS_MAX_CONCURRENT": "7",
+    }
+    assert set(load(theirs, {}, tmp_path).origins.values()) == {"default"}
+    on = {**theirs, "FOLIOT_DIALECTS": "scheduled-jobs,actions", "FOLIOT_DEFAULT_RETRIES": "9"}
+    settings = load(on, {}, tmp_path)
+    assert (settings.roles, settings.default_timezone) == (("api",), "Europe/Madrid")
+    assert (settings.default_retry_delays, settings.max_timeout) == ((300, 900, 1800), 3600)
+    assert (settings.worker_concurrency, settings.default_retries) == (7, 9)  # the setting itself wins
+    assert settings.origins["max_timeout"] == "SCHEDULER_LOCK_TTL from the environment"
+    refused = {"FOLIOT_DIALECTS": "scheduled-jobs", "SCHEDULER_RETRY_DELAYS": "soon"}
+    assert "SCHEDULER_RETRY_DELAYS" in messages(refused, tmp_path)[0]

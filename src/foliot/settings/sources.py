@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +29,27 @@ RUN_VARIABLES = frozenset(
     f"{PREFIX}{name}" for name in ("RUN_ID", "ATTEMPT", "FENCE", "PLANNED_FOR", "JOB", "TRIGGER")
 )
 _KUBERNETES = re.compile(r"FOLIOT_(SERVICE_(HOST|PORT)|PORT_\d+_(TCP|UDP)).*")
+
+
+def _roles(enabled: str) -> str | None:
+    """A node that must not schedule answers the API only."""
+    return "api" if enabled.strip().lower() in {"false", "0", "no", "off"} else None
+
+
+def _in_seconds(minutes: str) -> str:
+    return ",".join(str(int(part) * 60) if part.strip().isdecimal() else part for part in minutes.split(","))
+
+
+# Variables of other systems, read while their dialect is on and the setting itself is not given: dialect, setting, their value in ours.
+ALIASES: Mapping[str, tuple[str, str, Callable[[str], str | None]]] = {
+    "SCHEDULER_ENABLED": ("scheduled-jobs", "roles", _roles),
+    "SCHEDULER_TIMEZONE": ("scheduled-jobs", "default_timezone", str),
+    "SCHEDULER_MAX_RETRIES": ("scheduled-jobs", "default_retries", str),
+    "SCHEDULER_RETRY_DELAYS": ("scheduled-jobs", "default_retry_delays", _in_seconds),
+    "SCHEDULER_LOCK_TTL": ("scheduled-jobs", "max_timeout", str),
+    "SCHEDULED_JOBS_ENABLED": ("actions", "roles", _roles),
+    "SCHEDULED_JOBS_MAX_CONCURRENT": ("actions", "worker_concurrency", str),
+}
 
 
 class _Source:
@@ -133,6 +154,11 @@ def _read_environment(
             source.add(row.name, content, f"the file that {name} names")
         elif name not in RUN_VARIABLES:
             problems.append(_unknown_name(name, "a setting of Foliot", (*by_env, *by_file)))
+    dialects = str(source.values.get("dialects", "")).lower()
+    for name, (dialect, setting, read) in ALIASES.items():
+        is_read = dialect in dialects and setting in rows and setting not in source.values
+        if is_read and environ.get(name) and (value := read(environ[name])) is not None:
+            source.add(setting, value, f"{name} from the environment")
     return source
 
 

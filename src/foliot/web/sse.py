@@ -49,6 +49,10 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            if scope.get("foliot.head"):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await send({"type": "http.response.body", "body": b""})
+                return
             await super().__call__(scope, receive, send)
         finally:
             self._connection.close()

@@ -33,6 +33,7 @@ from foliot.services.identity import installation
 from foliot.services.jobs import defaults
 from foliot.services.secrets import master_key
 from foliot.settings import ROLES, Settings
+from foliot.settings.sources import ALIASES
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database, PoolSize
 from foliot.web.console.session import SignInLinks
@@ -250,6 +251,9 @@ class Node:
             log.warning(
                 "server.exposed", extra={"host": self._settings.host, "advice": "put TLS in front of it"}
             )
+        for name, origin in self._settings.origins.items():
+            if (variable := origin.split()[0]) in ALIASES:
+                log.info("setting.alias", extra={"setting": name, "variable": variable})
         log.info("egress.allowed", extra={"networks": egress_allow_of(self._settings)})
         log.info(
             "server.started",

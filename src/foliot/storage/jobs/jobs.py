@@ -45,6 +45,7 @@ class StoredJob:
     cursor_at: datetime
     next_at: datetime | None
     skip_next: str | None
+    skip_until: datetime | None
     live: int
     waiting: int
     runs_created: int

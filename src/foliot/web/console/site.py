@@ -26,6 +26,7 @@ from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import (
     HOME,
     WORKSPACE_COOKIE,
@@ -80,8 +81,15 @@ NOTICES = {
     "job-resumed": "The job is active again.",
     "job-disabled": "The job is disabled.",
     "job-skips": "The next planned time will be skipped.",
+    "job-skips-undone": "No planned time will be skipped.",
     "job-archived": "The job was archived. Find it with status:archived.",
+    "job-archived-stopped": "The job was archived. Find it with status:archived.",
+    "job-restored": "The job is back, and disabled until somebody resumes it.",
     "job-reverted": "The job was reverted.",
+    "alerts-muted": "No message about this job leaves any more.",
+    "alerts-unmuted": "Messages about this job leave again.",
+    "runs-created": "The runs were created.",
+    "no-runs-created": "There was nothing to create.",
     "run-created": "The run was created.",
     "run-cancelled": "The run was cancelled, or asked to stop.",
     "run-retried": "A new run was created from the earlier one.",
@@ -101,11 +109,39 @@ NOTICES = {
     "room-deleted": "The room was deleted.",
     "message-sent": "The message was sent.",
     "delivery-replayed": "It is sent again.",
+    "member-added": "The member was added. Create a key for it.",
+    "member-saved": "The member was saved.",
+    "member-removed": "The member was removed and its keys were revoked.",
+    "secret-saved": "The secret was saved. Its value is not shown again.",
+    "secret-deleted": "The secret was deleted.",
+    "limit-saved": "The limit was saved.",
+    "limit-removed": "The limit was removed.",
+    "defaults-saved": "The defaults were saved.",
+    "type-enabled": "The job type is on.",
+    "type-disabled": "The job type is off.",
+    "workspace-created": "The workspace was created.",
+    "workspace-saved": "The workspace was saved.",
+    "workspace-archived": "The workspace was archived.",
+    "channel-saved": "The channel was saved. Send a test message to see whether it works.",
+    "channel-enabled": "The channel is enabled.",
+    "channel-disabled": "The channel is disabled.",
+    "channel-deleted": "The channel was deleted.",
+    "test-sent": "The test message is on its way.",
+    "rule-saved": "The rule was saved.",
+    "rule-deleted": "The rule was deleted.",
+    "calendar-saved": "The calendar was saved. Jobs that use it are planned again.",
+    "calendar-deleted": "The calendar was deleted.",
 }  # shown once after a form, by the name in the cookie
 UNDO = {
     "job-paused": "/console/jobs/{}/resume",
     "job-resumed": "/console/jobs/{}/pause",
     "job-disabled": "/console/jobs/{}/resume",
+    "job-skips": "/console/jobs/{}/undo-skip",
+    "job-archived": "/console/jobs/{}/unarchive",
+    "job-archived-stopped": "/console/jobs/{}/restore",
+    "job-saved": "/console/jobs/{}/undo-edit",
+    "job-reverted": "/console/jobs/{}/undo-edit",
+    "alerts-muted": "/console/jobs/{}/unmute",
     "freeze-created": "/console/freezes/{}/lift",
 }  # the address that takes a notice's action back, with the id of its object
 LIVE_KINDS = " ".join(sorted(KINDS))
@@ -288,6 +324,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ms": text.milliseconds, "number": text.number, "pretty": text.as_json}
+    made.filters |= {"python": repr, "filter_value": text.filter_value}
     made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern, "plain": text.without_colours}
     return made
 
@@ -364,8 +401,10 @@ async def on_failure(request: Request, error: Exception) -> Response:
     return render_plain(Visit(request, visitor_api(request)), ApiRefusal(500, problem))
 
 
-def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | None = None) -> Starlette:
-    """Build the console. `api` is the application that serves /api/v1 in this process; only the clock of `database` is used."""
+def create_console(
+    api: ASGIApp, database: Database, *, links: SignInLinks | None = None, openid: OpenIdSignIn | None = None
+) -> Starlette:
+    """Build the console. `api` is the application that serves /api/v1 in this process; pages use no more of `database` than its clock."""
     from foliot.web.console.pages import ROUTES  # noqa: PLC0415  # pages use this module
 
     routes = [Route("/static/{name}", static_file), *ROUTES]
@@ -386,4 +425,5 @@ def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | Non
     console.state.api = api
     console.state.database = database
     console.state.links = links or SignInLinks()
+    console.state.openid = openid
     return console

@@ -140,6 +140,13 @@ def browser_pattern(value: str) -> str:
     return re.sub(r"[\^$\\.*+?()\[\]{}|/]", r"\\\g<0>", value)
 
 
+def filter_value(value: str) -> str:
+    """The value as a term of the filter language takes it: in quotes where it has spaces or signs."""
+    if any(each.isspace() or each in '",:' for each in value):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return value
+
+
 _COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 

@@ -162,9 +162,12 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
 
 
 def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
-    """The next times of a job; those within a freeze say so."""
-    items = times_out(upcoming.job.definition.spec.schedule, upcoming.times)
+    """The next times of a job; those within a freeze say so, and those that will be skipped on request."""
+    job = upcoming.job
+    items = times_out(job.definition.spec.schedule, upcoming.times)
     for item, time in zip(items, upcoming.times, strict=True):
+        if job.skip_next and time.planned_for <= (job.skip_until or upcoming.times[0].planned_for):
+            item.notes.append(f"It will be skipped: {job.skip_next}")
         if (freeze := freeze_at(upcoming.freezes, time.due_at)) is not None:
             item.notes.append(freeze_note(freeze))
     return TimesOut(items=items, notes=list(upcoming.notes))

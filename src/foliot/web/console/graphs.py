@@ -1,0 +1,74 @@
+"""The jobs around a job as a small graph: what it waits for on the left, what waits for it on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from foliot.web.console.text import STATUS_SHAPES
+
+NODE_WIDTH, NODE_HEIGHT, GAP, LANE = 190, 36, 12, 90
+LONGEST_NAME = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A job beside the one in the middle. `edge` says on which end it starts, or starts this one."""
+
+    name: str
+    href: str
+    status: str
+    edge: str
+
+
+def neighbours_graph(
+    name: str, before: Sequence[Neighbour], after: Sequence[Neighbour], *, label: str
+) -> Markup:
+    """Draw three columns: jobs before, the job, jobs after. An empty column takes no space."""
+    rows = max(len(before), len(after), 1)
+    height = rows * (NODE_HEIGHT + GAP) - GAP
+    middle_y = (height - NODE_HEIGHT) / 2
+    left = NODE_WIDTH + LANE if before else 0
+    right = left + NODE_WIDTH + LANE
+    width = right + NODE_WIDTH if after else left + NODE_WIDTH
+    pieces = []
+    for column, x, start, end in ((before, 0, NODE_WIDTH, left), (after, right, left + NODE_WIDTH, right)):
+        top = (height - (len(column) * (NODE_HEIGHT + GAP) - GAP)) / 2
+        for place, each in enumerate(column):
+            y = top + place * (NODE_HEIGHT + GAP)
+            here, there = (y, middle_y) if column is before else (middle_y, y)
+            pieces.append(_edge(start, here + NODE_HEIGHT / 2, end, there + NODE_HEIGHT / 2))
+            pieces.append(_node(each, x, y))
+    pieces.append(
+        Markup('<rect class="node here" x="{}" y="{:.1f}" width="{}" height="{}" rx="8"/>{}').format(
+            left, middle_y, NODE_WIDTH, NODE_HEIGHT, _text(name, left + 12, middle_y + 23)
+        )
+    )
+    return Markup('<svg class="graph" viewBox="0 0 {} {:.0f}" width="{}" height="{:.0f}" role="group" aria-label="{}">{}</svg>').format(
+        width, height, width, height, label, Markup("").join(pieces)
+    )  # fmt: skip
+
+
+def _node(each: Neighbour, x: float, y: float) -> Markup:
+    shape = STATUS_SHAPES.get(each.status, "wait")
+    return Markup(
+        '<a href="{}"><title>{}</title><rect class="node" x="{}" y="{:.1f}" width="{}" height="{}" rx="8"/>'
+        '<circle class="m-{}" cx="{}" cy="{:.1f}" r="4"/>{}<text class="edge-word" x="{}" y="{:.1f}">{}</text></a>'
+    ).format(
+        each.href, f"{each.name}: {each.edge}", x, y, NODE_WIDTH, NODE_HEIGHT, shape, x + 13, y + 14,
+        _text(each.name, x + 23, y + 18, LONGEST_NAME - 2), x + 23, y + 30, each.edge,
+    )  # fmt: skip
+
+
+def _edge(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    bend = (x2 - x1) / 2
+    path = f"M{x1:.1f} {y1:.1f} C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2 - 6:.1f} {y2:.1f}"
+    head = f"M{x2 - 8:.1f} {y2 - 4:.1f} L{x2:.1f} {y2:.1f} L{x2 - 8:.1f} {y2 + 4:.1f}"
+    return Markup('<path class="edge" d="{}"/><path class="edge" d="{}"/>').format(path, head)
+
+
+def _text(name: str, x: float, y: float, longest: int = LONGEST_NAME) -> Markup:
+    shown = name if len(name) <= longest else name[: longest - 1] + "…"
+    return Markup('<text x="{}" y="{:.1f}">{}</text>').format(x, y, shown)

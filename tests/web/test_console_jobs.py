@@ -1,0 +1,307 @@
+"""The console's pages of jobs: list, bulk actions, one job, its actions."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+
+from foliot.domain.filters.fields import JOBS
+from foliot.services.scheduling.tick import tick
+from foliot.testing.clock import ManualClock
+from foliot.web.console import text
+from foliot.web.console.pages import job, jobs
+from foliot.web.console.site import Visit
+from tests.web.conftest import ApiHarness
+from tests.web.test_console import post, signed_in
+
+DAILY = {"kind": "cron", "expr": "30 2 * * *", "timezone": "Europe/Paris"}
+MANUAL = {"kind": "manual"}
+
+
+async def page_of(api: ApiHarness, path: str, session: dict[str, str], **params: Any) -> str:
+    answer = await api.http.get(f"/console/{path}", headers=session, params=params)
+    assert answer.status_code == 200, answer.text
+    return unescape(answer.text)
+
+
+def test_messages_that_are_no_literals_of_templates_have_a_spanish_text() -> None:
+    said = {each.says for each in JOBS.fields if not each.of}
+    said |= {label for label, _, _ in jobs.BULK.values()} | {label for _, label in jobs.STATUSES}
+    said |= {label for _, label in job.TABS} | {each.replace("_", " ") for each in job.ALERT_EVENTS}
+    said |= {"after success", "after failure", "after any end", "gate", "set here", "default"}
+    assert said - set(text.catalogue("es")) == set()
+
+
+async def test_the_list_shows_a_strip_of_runs_for_each_job_from_one_call(
+    api: ApiHarness, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        await api.create_job(name=name)
+    clock.advance(timedelta(minutes=10))
+    await tick(api.database)
+    asked: list[str] = []
+    get = Visit.__init__
+
+    def init(self: Any, *args: Any) -> None:
+        get(self, *args)
+        call = self.api.call
+
+        async def counted(method: str, path: str, *rest: Any, **more: Any) -> Any:
+            asked.append(path)
+            return await call(method, path, *rest, **more)
+
+        self.api.call = counted
+
+    monkeypatch.setattr(Visit, "__init__", init)
+    page = await page_of(api, "jobs", await signed_in(api, "viewer"))
+    assert page.count('class="strip"') == 2
+    assert asked.count("/recent-runs") == 1
+    assert not any(path.startswith("/jobs/") for path in asked)
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("", []),
+        ("status:active tag:a", ["status:active", "tag:a"]),
+        ('name:"two words" -tag:old', ['name:"two words"', "-tag:old"]),
+        (r'"a \" b" c', [r'"a \" b"', "c"]),
+    ],
+)
+def test_a_filter_is_divided_into_terms_that_can_be_removed(query: str, terms: list[str]) -> None:
+    assert jobs.split_terms(query) == terms
+    for place in range(len(terms)):
+        assert jobs.split_terms(jobs.without(query, place)) == terms[:place] + terms[place + 1 :]
+
+
+async def test_each_term_of_a_filter_links_to_the_list_without_it(api: ApiHarness) -> None:
+    await api.create_job(name="nightly", tags=["a b"])
+    page = await page_of(api, "jobs", await signed_in(api, "viewer"), q="status:active nightly")
+    assert 'href="/console/jobs?q=nightly"' in page
+    assert 'href="/console/jobs?q=status%3Aactive"' in page
+    assert "/console/jobs?q=tag:%22a%20b%22" in page
+    assert "1 jobs match." in page
+
+
+async def test_a_bulk_action_shows_count_and_sample_and_changes_nothing_before_it_is_confirmed(
+    api: ApiHarness,
+) -> None:
+    made = [await api.create_job(name=f"job {n}", tags=["t"]) for n in range(3)]
+    session = await signed_in(api, "operator")
+    page = await page_of(api, "jobs/bulk", session, action="pause", all="1", q="tag:t")
+    assert "3 of 3 jobs would change." in page
+    assert "job 1" in page
+    states = [(await api.request("GET", f"/jobs/{each['id']}")).json()["status"] for each in made]
+    assert states == ["active"] * 3
+    fields = {"action": "pause", "q": "tag:t", "expected_count": "3", "reason": "lunch", "ids": ""}
+    answer = await post(api, "/console/jobs/bulk", session, **fields)
+    assert answer.status_code == 200, answer.text
+    assert "3 jobs changed." in answer.text
+    paused = (await api.request("GET", f"/jobs/{made[0]['id']}")).json()
+    assert (paused["status"], paused["status_reason"]) == ("paused", "lunch")
+    await api.create_job(name="late", tags=["t"])
+    refused = await post(api, "/console/jobs/bulk", session, **fields | {"action": "disable"})
+    assert refused.status_code == 409  # not the jobs that the person saw
+    assert 'role="alert"' in refused.text
+
+
+async def test_a_bulk_action_on_chosen_jobs_offers_an_undo_for_those_it_changed(api: ApiHarness) -> None:
+    one, other, third = [await api.create_job(name=f"job {n}") for n in range(3)]
+    await api.request("POST", f"/jobs/{other['id']}/pause")
+    session = await signed_in(api, "operator")
+    ids = f"{one['id']} {other['id']}"
+    answer = await post(api, "/console/jobs/bulk", session, action="pause", q="", ids=ids)
+    form = re.search(r'name="action" value="resume".*?name="ids" value="([^"]+)"', answer.text, re.DOTALL)
+    assert form is not None
+    assert form[1] == one["id"]
+    assert (await api.request("GET", f"/jobs/{third['id']}")).json()["status"] == "active"
+
+
+async def test_a_bulk_action_that_is_not_done_in_one_call_goes_on_from_its_page(
+    api: ApiHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        await api.create_job(name=f"job {n}")
+    monkeypatch.setattr("foliot.services.jobs.bulk.LARGE_PIECE", 1)
+    monkeypatch.setattr("foliot.services.jobs.bulk.act.__kwdefaults__", {"dry_run": False, "lasts": 0.0})
+    session = await signed_in(api, "operator")
+    fields = {"action": "pause", "q": "", "ids": "", "expected_count": "3"}
+    for left in (2, 1):
+        answer = await post(api, "/console/jobs/bulk", session, **fields)
+        assert f"{left} left" in answer.text
+        assert "data-go-on" in answer.text
+        fields |= dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text))
+        del fields["csrf"]
+    answer = await post(api, "/console/jobs/bulk", session, **fields)
+    assert "3 jobs changed." in answer.text
+
+
+async def test_a_viewer_is_offered_no_bulk_action_and_an_operator_no_edit(api: ApiHarness) -> None:
+    await api.create_job(name="nightly")
+    assert 'id="bulk"' not in await page_of(api, "jobs", await signed_in(api, "viewer"))
+    page = await page_of(api, "jobs", await signed_in(api, "operator"))
+    assert 'value="pause"' in page
+    assert 'value="archive"' not in page
+
+
+@pytest.mark.parametrize("tab", [name for name, _ in job.TABS])
+@pytest.mark.parametrize("role", ["viewer", "admin"])
+async def test_each_part_of_a_job_opens_for_every_role(api: ApiHarness, tab: str, role: str) -> None:
+    first = await api.create_job(name="first", schedule=DAILY)
+    made = await api.create_job(name="second", schedule=MANUAL, depends_on=[{"job": first["id"]}])
+    await api.request("POST", f"/jobs/{made['id']}/run")
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"timeout": "1m"})
+    page = await page_of(api, f"jobs/{made['id']}", await signed_in(api, role), tab=tab)
+    assert f"?tab={tab}" in page or tab == "overview"
+    assert len(page) < 150_000
+
+
+async def test_a_mark_of_the_strip_leads_to_the_explanation_of_its_planned_time(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    made = await api.create_job(name="nightly")
+    clock.advance(timedelta(minutes=10))
+    await tick(api.database)
+    session = await signed_in(api, "viewer")
+    page = await page_of(api, f"jobs/{made['id']}", session)
+    [run] = (await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"]
+    assert f"/console/jobs/{made['id']}?run={run['id']}#why" in page
+    explained = (await api.request("GET", f"/runs/{run['id']}/explain")).json()
+    assert explained["sentence"] in await page_of(api, f"jobs/{made['id']}", session, run=run["id"])
+    odd = await api.http.get(f"/console/jobs/{made['id']}?run=../jobs/x", headers=session)
+    assert odd.status_code == 404
+
+
+async def test_the_graph_names_the_jobs_before_and_after(api: ApiHarness) -> None:
+    first = await api.create_job(name="<first>")
+    middle = await api.create_job(name="middle", schedule=MANUAL, depends_on=[{"job": first["id"]}])
+    last = await api.create_job(name="last", schedule=MANUAL, depends_on=[{"job": middle["id"], "on": "any"}])
+    answer = await api.http.get(f"/console/jobs/{middle['id']}", headers=await signed_in(api, "viewer"))
+    graph = answer.text[answer.text.index('class="graph"') :].partition("</svg>")[0]
+    assert "&lt;first&gt;" in graph
+    for other in (first, last):
+        assert f'href="/console/jobs/{other["id"]}"' in graph
+
+
+async def test_the_definition_is_what_export_writes_and_names_the_origin_of_each_value(
+    api: ApiHarness,
+) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY, queue="slow", tags=["billing"])
+    page = await page_of(api, f"jobs/{made['id']}", await signed_in(api, "viewer"), tab="definition")
+    assert "jobs:\n  - name: nightly\n    type: http\n    schedule:\n      kind: cron" in page
+    assert re.search(r"<code>queue</code></th><td>slow</td><td[^>]*>set here", page)
+    assert re.search(r"<code>timeout</code></th><td>10m</td><td[^>]*>default of the installation", page)
+    assert re.search(r"<code>overlap</code></th><td>skip</td><td[^>]*>default<", page)
+
+
+async def test_a_run_takes_the_fields_that_a_person_changed_as_its_input(api: ApiHarness) -> None:
+    made = await api.create_job(
+        name="nightly", payload={"month": "10", "dry": True, "limit": 5, "deep": {"a": 1}}
+    )
+    session = await signed_in(api, "operator")
+    fields = {
+        "in.month": "10",
+        "in.dry": "false",
+        "in.limit": "7",
+        "in.deep": '{\n  "a": 1\n}',
+        "input": '{"x": 1}',
+    }
+    answer = await post(api, f"/console/jobs/{made['id']}/run", session, **fields)
+    assert answer.status_code == 303, answer.text
+    run = (await api.request("GET", f"/runs/{answer.headers['location'].rsplit('/', 1)[-1]}")).json()
+    assert run["input"] == {"month": "10", "dry": False, "limit": 7, "deep": {"a": 1}, "x": 1}
+    wrong = await post(api, f"/console/jobs/{made['id']}/run", session, **fields | {"in.limit": "many"})
+    assert wrong.status_code == 422  # fmt: skip
+
+
+async def test_a_pause_ends_at_the_time_of_the_jobs_zone(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    session = await signed_in(api, "operator")
+    path = f"/console/jobs/{made['id']}"
+    answer = await post(api, f"{path}/pause", session, reason="x", until="2099-07-01T10:00")
+    assert answer.status_code == 303, answer.text
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    assert stored["paused_until"] == "2099-07-01T08:00:00Z"
+    await post(api, f"{path}/resume", session)
+    odd = await post(api, f"{path}/pause", session, reason="x", until="whenever")
+    assert odd.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("act", "fields", "status"),
+    [
+        ("pause", {"reason": "x"}, "active"),
+        ("disable", {}, "active"),
+        ("delete", {}, "active"),
+        ("skip-next", {"n": "1"}, "active"),
+    ],
+)
+async def test_an_action_offers_an_undo_that_takes_it_back(
+    api: ApiHarness, act: str, fields: dict[str, str], status: str
+) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    session = await signed_in(api)
+    done = await post(api, f"/console/jobs/{made['id']}/{act}", session, **fields)
+    session["Cookie"] += f"; foliot_flash={done.cookies['foliot_flash']}"
+    page = await page_of(api, done.headers["location"].removeprefix("/console/"), session)
+    undo = re.search(r'banner flash.*?action="([^"]+)"', page, re.DOTALL)
+    assert undo is not None
+    answer = await post(api, undo[1], session)
+    assert answer.status_code == 303, answer.text
+    after = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    assert after["status"] == status
+    assert after["next_run_at"] == made["next_run_at"]
+
+
+async def test_a_planned_skip_is_a_flag_of_the_next_times(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    await api.request("POST", f"/jobs/{made['id']}/skip-next", json={"n": 2, "reason": "moving"})
+    ahead = (await api.request("GET", f"/jobs/{made['id']}/next")).json()["items"]
+    flagged = ["It will be skipped: moving" in each["notes"] for each in ahead]
+    assert flagged == [True, True, False, False, False]
+    page = await page_of(api, f"jobs/{made['id']}", await signed_in(api, "operator"))
+    assert f'action="/console/jobs/{made["id"]}/undo-skip"' in page
+
+
+async def test_the_undo_of_an_edit_reverts_only_the_persons_own_change(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    path, session = f"/console/jobs/{made['id']}", await signed_in(api)
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"timeout": "1m"})
+    answer = await post(api, f"{path}/undo-edit", session)
+    assert answer.status_code == 303, answer.text
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["timeout"] == "10m"
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"timeout": "2m"}, role="admin")
+    assert (await post(api, f"{path}/undo-edit", session)).status_code == 409
+    assert (await api.request("GET", f"/jobs/{made['id']}")).json()["timeout"] == "2m"
+
+
+async def test_the_closest_rule_of_each_event_is_shown_and_a_mute_is_one_of_them(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", tags=["billing"])
+    for name, scope in (("everything", {}), ("bills", {"tags": ["billing"]}), ("others", {"tags": ["x"]})):
+        rule = {"name": name, "events": ["run_failed"], "scope": scope}
+        assert (await api.request("POST", "/notification-rules", json=rule)).status_code == 201
+    session = await signed_in(api)
+    page = await page_of(api, f"jobs/{made['id']}", session, tab="alerts")
+    assert "bills" in page
+    assert "everything" not in page
+    muted = await post(api, f"/console/jobs/{made['id']}/mute", session)
+    assert muted.status_code == 303, muted.text
+    assert "This job is muted" in await page_of(api, f"jobs/{made['id']}", session, tab="alerts")
+    await post(api, f"/console/jobs/{made['id']}/unmute", session)
+    assert "This job is muted" not in await page_of(api, f"jobs/{made['id']}", session, tab="alerts")
+
+
+async def test_a_backfill_is_counted_before_it_is_made(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    session, path = await signed_in(api, "operator"), f"jobs/{made['id']}/backfill"
+    page = await page_of(api, path, session, **{"from": "2026-03-01T00:00", "to": "2026-03-04T00:00"})
+    assert "3 runs would be created." in page
+    assert (await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"] == []
+    hidden = dict(re.findall(r'type="hidden" name="(from|to)" value="([^"]+)"', page))
+    answer = await post(api, f"/console/{path}", session, **hidden)
+    assert answer.status_code == 303, answer.text
+    assert len((await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"]) == 3
