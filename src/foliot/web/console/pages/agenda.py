@@ -37,6 +37,8 @@ async def agenda(visit: Visit) -> Context:
     days = 7 if view == "week" else 1
     begin, end = _midnight(day, zone), _midnight(day + DAY * days, zone)
     hours = _read_hours(visit.param("hours"))
+    if view == "heat" and day == today:
+        begin, end = now, now + DAY  # the hours that have passed are those of tomorrow
     if view == "list" and not wanted["date"]:
         begin, end = now, now + HOUR * hours
     planned, freezes, *shown = await asyncio.gather(
@@ -152,7 +154,14 @@ def _freezes(frame: _Frame, freezes: list[dict[str, Any]]) -> list[dict[str, Any
         )
         if start < frame.end and stop > frame.begin:
             left, right = frame.share(start), frame.share(stop)
-            drawn.append({"left": left, "width": max(right - left, 0.3), "reason": each["reason"]})
+            drawn.append(
+                {
+                    "left": left,
+                    "width": max(right - left, 0.3),
+                    "reason": each["reason"],
+                    "is_whole": each["scope"]["everything"],
+                }
+            )
     return drawn[:20]
 
 
@@ -279,7 +288,7 @@ def _week(
         cell = counts.setdefault((local.date(), local.hour), [0, 0, 0])
         cell[1] += bucket["succeeded"] + bucket["failed"] + bucket["open"] + bucket["cancelled"]
         cell[2] += bucket["failed"]
-    most = max((sum(each[:2]) for each in counts.values()), default=0) or 1
+    scale = _Scale([sum(each[:2]) for each in counts.values()])
     first = frame.begin.astimezone(frame.zone).date()
     days = [first + DAY * n for n in range(7)]
     rows = []
@@ -301,7 +310,7 @@ def _week(
             )
             cells.append(
                 {
-                    "level": _level(planned + ran, most),
+                    "level": scale.level(planned + ran),
                     "failed": bool(failed),
                     "count": planned + ran,
                     "title": ", ".join(words),
@@ -314,9 +323,19 @@ def _week(
     return [{"heads": heads, "rows": rows}]
 
 
-def _level(count: float, most: float) -> int:
-    """A step of the colour: 0 for nothing, 5 for the most."""
-    return 0 if count <= 0 else min(1 + int(4.999 * (count / most) ** 0.6), 5)
+class _Scale:
+    """Steps of the colour: 0 for nothing, 1 for the least, 5 for the most."""
+
+    def __init__(self, counts: list[float]) -> None:
+        there = [count for count in counts if count > 0]
+        self._least, self._most = min(there, default=0.0), max(there, default=0.0)
+
+    def level(self, count: float) -> int:
+        if count <= 0:
+            return 0
+        if self._most - self._least < 0.05 * self._most:
+            return 2
+        return 1 + round(4 * (count - self._least) / (self._most - self._least))
 
 
 def _heat(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> Context:
@@ -327,7 +346,7 @@ def _heat(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> Context:
         if frame.begin <= at < frame.end:
             local = at.astimezone(frame.zone)
             minutes[local.hour][local.minute] += weight
-    most = max(max(row) for row in minutes) or 1
+    scale = _Scale([count for row in minutes for count in row])
     load = [sum(row[minute] for row in minutes) for minute in range(60)]
     least = min(load)
     quiet = [minute for minute in range(60) if load[minute] == least]
@@ -337,7 +356,7 @@ def _heat(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> Context:
             "hour": f"{hour:02d}",
             "total": sum(row),
             "cells": [
-                {"x": minute, "level": _level(count, most), "title": t("{time}: {count} planned", time=f"{hour:02d}:{minute:02d}", count=f"{count:,.0f}")}
+                {"x": minute, "level": scale.level(count), "title": t("{time}: {count} planned", time=f"{hour:02d}:{minute:02d}", count=f"{count:,.0f}")}
                 for minute, count in enumerate(row)
             ],
         }

@@ -87,7 +87,7 @@ def _plots(visit: Visit, rows: list[tuple[date, dict[str, Any] | None]], job_id:
             "kind": "lines",
             "lines": [
                 Line("m-run", t("average"), values("average_duration_ms")),
-                Line("m-wait", t("95th percentile"), values("p95_duration_ms")),
+                Line("m-p95", t("95th percentile"), values("p95_duration_ms")),
             ],
             "axes": seconds,
             "head": [t("Day"), t("average"), t("95th percentile")],
@@ -99,7 +99,7 @@ def _plots(visit: Visit, rows: list[tuple[date, dict[str, Any] | None]], job_id:
             "kind": "lines",
             "lines": [
                 Line("m-run", t("average"), values("average_lag_ms")),
-                Line("m-wait", t("95th percentile"), values("p95_lag_ms")),
+                Line("m-p95", t("95th percentile"), values("p95_lag_ms")),
             ],
             "axes": seconds,
             "head": [t("Day"), t("average"), t("95th percentile")],
