@@ -1,7 +1,7 @@
 """Retry or cancel many runs, named or found by a filter: each in its own transaction, as alone.
 
 A filter reads as many records as one page of the history may. An Idempotency-Key is closed before the first run: a repeat after a
-crash does nothing twice and is told so.
+crash does nothing twice and gets an answer that says so.
 """
 
 from __future__ import annotations
