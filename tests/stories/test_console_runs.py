@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.console.site import CHROMIUM, needs_browser
 from tests.stories.server_process import ServerProcess
-from tests.stories.test_console import browser, page, playwright, pytestmark, session
 
-__all__ = ["browser", "page", "pytestmark", "session"]  # fixtures
+playwright = pytest.importorskip("playwright.sync_api")
+pytestmark = needs_browser
 FUNCTIONS = """
 import time
 from pathlib import Path
@@ -43,6 +44,32 @@ def serving(folder: Path) -> Iterator[ServerProcess]:
     started = ServerProcess(folder / "data")
     yield started
     started.end()
+
+
+@pytest.fixture(scope="module")
+def session(serving: ServerProcess) -> Iterator[Any]:
+    """A browser context that the printed link has signed in."""
+    link = serving.wait_for(r"(http://\S+/console/sign-in\?link=\S+)")[1]
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context(
+            base_url=link.partition("/console")[0], locale="en-GB", viewport={"width": 1280, "height": 900}
+        )
+        context.new_page().goto(link)
+        yield context
+        browser.close()
+
+
+@pytest.fixture
+def page(session: Any) -> Iterator[Any]:
+    """A page of the administrator. A script error or a broken content policy fails the test."""
+    errors: list[str] = []
+    made = session.new_page()
+    made.on("pageerror", lambda error: errors.append(str(error)))
+    made.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
+    yield made
+    made.close()
+    assert errors == []
 
 
 class Api:
