@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.console.site import CHROMIUM, needs_browser
+from tests.console.site import needs_browser
 from tests.stories.server_process import ServerProcess
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -47,17 +47,15 @@ def serving(folder: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture(scope="module")
-def session(serving: ServerProcess) -> Iterator[Any]:
+def session(serving: ServerProcess, browser: Any) -> Iterator[Any]:
     """A browser context that the printed link has signed in."""
     link = serving.wait_for(r"(http://\S+/console/sign-in\?link=\S+)")[1]
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = browser.new_context(
-            base_url=link.partition("/console")[0], locale="en-GB", viewport={"width": 1280, "height": 900}
-        )
-        context.new_page().goto(link)
-        yield context
-        browser.close()
+    context = browser.new_context(
+        base_url=link.partition("/console")[0], locale="en-GB", viewport={"width": 1280, "height": 900}
+    )
+    context.new_page().goto(link)
+    yield context
+    context.close()
 
 
 @pytest.fixture
