@@ -306,7 +306,7 @@ async def test_reads_answer_what_the_shape_of_a_job_says(api: ApiHarness) -> Non
         start_at="2027-02-01T09:00:00.5+01:00",
         end_at="2030-01-01T00:00:00Z",
         window={"start": "08:00", "end": "18:30", "days": ["mon", "fri"]},
-        depends_on=[{"job": up["id"], "delay": "1m30s", "max_age": "2h"}],
+        depends_on=[{"job": up["id"], "mode": "gate", "max_age": "2h"}],
         retry={"max": 2, "strategy": "exponential", "base": "1s", "cap": "1h", "jitter": 0.5},
         grace="36h",
         timeout="1.5s",
