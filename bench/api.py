@@ -8,6 +8,7 @@ the machine with the server, so on few cores the figures are of both.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
 import json
 import os
@@ -30,6 +31,8 @@ from rich.table import Table
 
 from bench.engine.population import Population
 from bench.engine.setup import Site, bench
+from foliot.services.identity.installation import create_admin_key
+from foliot.storage.tx import Database
 
 RESULTS = Path(__file__).parent / "results" / "api.json"
 JOB = {"name": "made by the bench", "type": "http", "config": {"url": "https://example.test/hook"},
@@ -234,10 +237,17 @@ def served(site: Site) -> Iterator[tuple[str, str, int]]:
             threading.Thread(
                 target=process.stdout.read, daemon=True
             ).start()  # or it would block on a full pipe
-            yield url, (Path(folder) / "admin.key").read_text().strip(), http_process
+            key = Path(folder) / "admin.key"  # of a first start
+            known = key.read_text().strip() if key.exists() else asyncio.run(_admin_key(site))
+            yield url, known, http_process
         finally:
             process.terminate()
             process.wait(30)
+
+
+async def _admin_key(site: Site) -> str:
+    async with Database(site.url) as database:
+        return (await create_admin_key(database, "bench")).secret
 
 
 def show(figures: list[Figure], options: argparse.Namespace, before: tuple[float, float, float]) -> None:
