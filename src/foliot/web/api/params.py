@@ -23,7 +23,7 @@ from foliot.services.identity.authentication import Caller
 from foliot.services.runs.history import RunFilter
 from foliot.web.auth import Viewer
 from foliot.wire.instants import read_id
-from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page, Shape
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Shape
 
 PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
@@ -126,14 +126,6 @@ async def _order(
 JobQuery = Annotated[Found, Depends(_job_query)]
 Order = Annotated[JobOrder, Depends(_order)]
 Count = Annotated[bool, Query(description="Count them all, up to 10,000.")]
-
-
-def build_page(
-    items: list[Item], next_cursor: str | None, total: int | None, *, more: bool
-) -> Page[Item] | CountedPage[Item]:
-    if total is None:
-        return Page(items=items, next_cursor=next_cursor)
-    return CountedPage(items=items, next_cursor=next_cursor, total=total, more=more)
 
 
 _WHEN = "`24h`, `2026-11-01` (a day of the workspace's zone) or `2026-11-01T09:00:00Z`."
