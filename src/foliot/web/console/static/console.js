@@ -82,7 +82,8 @@ function showLive() {
 function connect() {
   if (stream || paused || document.hidden || !$("[data-live]")) return;
   stream = new EventSource(said.liveUrl);
-  stream.onopen = stream.onerror = showLive;
+  stream.onerror = showLive;
+  stream.onopen = () => { showLive(); hint(); }; // what happened between the page and its stream sent no event
   for (const kind of ["reset", ...(said.kinds || "").split(" ")]) stream.addEventListener(kind, hint);
 }
 function disconnect() { stream?.close(); stream = null; }
@@ -179,10 +180,10 @@ async function fill(text) {
   const { groups } = await answer.json();
   const rows = groups.flatMap((group) => {
     const head = document.createElement("li");
-    head.className = "group"; head.textContent = group.title; head.setAttribute("role", "presentation");
+    head.className = "palette-group"; head.textContent = group.title; head.setAttribute("role", "presentation");
     return [head, ...group.items.map(paletteRow)];
   });
-  if (!rows.length) { const none = document.createElement("li"); none.className = "group"; none.textContent = $(".hint", palette).dataset.none; rows.push(none); }
+  if (!rows.length) { const none = document.createElement("li"); none.className = "palette-group"; none.textContent = $(".hint", palette).dataset.none; rows.push(none); }
   $("ul", palette).replaceChildren(...rows);
   mark(0);
 }
