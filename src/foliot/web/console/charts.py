@@ -117,7 +117,7 @@ def lines(
         for place, value in enumerate(each.values):
             if value is not None:
                 y = height - value / most * (height - 6) - 2
-                path += f"{'L' if is_down else 'M'}{place * step:.1f} {y:.1f}"
+                path += f"{'L' if is_down else 'M'}{place * step:.1f} {y:.1f}{'' if is_down else 'h0.1'}"  # a day alone is a dot
             is_down = value is not None
         drawn.append(Markup('<path class="line {}" d="{}"/>').format(each.css, path))
     framed = Axes(axes.x, axes.show, axes.legend or [(each.css, each.name) for each in series])
