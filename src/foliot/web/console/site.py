@@ -116,7 +116,7 @@ UNDO = {
     "job-archived-stopped": "/console/jobs/{}/restore",
     "job-saved": "/console/jobs/{}/undo-edit",
     "job-reverted": "/console/jobs/{}/undo-edit",
-    "alerts-muted": "/console/jobs/{}/unmute",
+    "alerts-muted": "/console/jobs/{}/undo-edit",
     "freeze-created": "/console/freezes/{}/lift",
 }  # the address that takes a notice's action back, with the id of its object
 LIVE_KINDS = " ".join(sorted(KINDS))
