@@ -58,10 +58,11 @@ NOTIFY = ("email", "slack", "whatsapp", "email+slack", "nobody")
 
 @page("editor.html", "jobs")
 async def new_job(visit: Visit) -> Context:
+    """The empty form. A link may fill it: `?name=…&when=…&url=…`, where other names are settings of the type."""
+    given = {name: value for name, value in visit.request.query_params.items() if name != "copy"}
     fields = BLANK | {
-        name: value
-        for name, value in visit.request.query_params.items()
-        if name in BLANK or name.startswith("config_")
+        name if name in BLANK or name.startswith("config_") else f"config_{name}": value
+        for name, value in given.items()
     }
     if source := visit.param("copy"):
         if "/" in source:  # another address of the API
