@@ -7,6 +7,7 @@ the machine with the server, so on few cores the figures are of both.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
 import json
 import os
@@ -29,6 +30,8 @@ from rich.table import Table
 
 from bench.engine.population import Population
 from bench.engine.setup import Site, bench
+from foliot.services.identity.installation import create_admin_key
+from foliot.storage.tx import Database
 
 RESULTS = Path(__file__).parent / "results" / "api.json"
 JOB = {"name": "made by the bench", "type": "http", "config": {"url": "https://example.test/hook"},
@@ -191,10 +194,16 @@ def served(site: Site) -> Iterator[tuple[str, str]]:
             threading.Thread(
                 target=process.stdout.read, daemon=True
             ).start()  # or it would block on a full pipe
-            yield url, (Path(folder) / "admin.key").read_text().strip()
+            key = Path(folder) / "admin.key"  # of a first start
+            yield url, key.read_text().strip() if key.exists() else asyncio.run(_admin_key(site))
         finally:
             process.terminate()
             process.wait(30)
+
+
+async def _admin_key(site: Site) -> str:
+    async with Database(site.url) as database:
+        return (await create_admin_key(database, "bench")).secret
 
 
 def show(figures: list[Figure], options: argparse.Namespace, before: tuple[float, float, float]) -> None:

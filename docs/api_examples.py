@@ -23,6 +23,8 @@ JOB = {
     "tags": ["billing"],
 }
 QUERIES: dict[str, str] = {
+    "list_holidays": "country=ES&subdivision=MD&first_year=2027&years=1",
+    "get_calendar_year": "year=2027",
     "list_jobs": "q=status:active%20tag:billing&sort=next_run_at",
     "next_times": "n=3",
     "list_runs": "q=status:failed%20since:24h",
@@ -138,6 +140,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "replace_calendar": {**CALENDAR, "name": "closing days", "otherwise": "defer"},
     "change_calendar": {"timezone": "America/Argentina/Buenos_Aires"},
     "turn_freeze_on": {"scope": {"tags": ["billing"]}, "reason": "database upgrade", "after": "latest"},
+    "read_ics_file": {
+        "text": "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20270704\nSUMMARY:Our day\nEND:VEVENT\nEND:VCALENDAR\n",
+        "first_year": 2027,
+    },
     "preview_freeze": {"scope": {"everything": True}, "reason": "database upgrade"},
     "set_limit": {"key": "warehouse", "cap": 2},
     "create_key": {"name": "deploys", "scopes": ["operator"], "expires_at": "2035-12-31T00:00:00Z"},

@@ -223,6 +223,7 @@ class SampleMaker:
         )
         self.wait(lambda: api.items("/deliveries"), "a delivery of the incident")
         ids["delivery_id"] = api.items("/deliveries")[0]["id"]
+        ids |= {"slug": "acme", "job_type": "http", "kind": "csv"}
 
     def wait(self, holds: Callable[[], object], what: str) -> None:
         deadline, pause = monotonic() + WITHIN, threading.Event()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bench.engine import combined, fires, herd, history, idle, runs, sql_limit, steady
+from bench.engine import combined, fires, herd, history, idle, notified, runs, sql_limit, steady
 from bench.engine.processes import Measured
 from bench.engine.report import Report
 from bench.engine.rival import BATCHES, NotInstalledError, rival
@@ -82,6 +82,14 @@ def measure_combined(bench: Bench, report: Report, wanted: Wanted) -> None:
     report.add("combined_per_s", found.per_second, _cost(found))
 
 
+def measure_notified(bench: Bench, report: Report, wanted: Wanted) -> None:
+    plain, with_rules = notified.measure(bench, wanted.due, 2 * wanted.rounds)
+    note = f"{with_rules.fires:,.0f}/s beside {plain.fires:,.0f}/s without rules"
+    report.add("notified_fires_share", with_rules.fires / plain.fires, note)
+    note = f"{with_rules.settled:,.0f}/s beside {plain.settled:,.0f}/s without rules"
+    report.add("notified_settled_share", with_rules.settled / plain.settled, note)
+
+
 def measure_herd(bench: Bench, report: Report, wanted: Wanted) -> None:
     found = herd.measure(bench)
     note = f"{found.count:,} runs among {herd.AMONG:,} jobs"
@@ -117,6 +125,7 @@ PARTS: dict[str, Callable[[Bench, Report, Wanted], None]] = {
     "runs": measure_runs,
     "rival": measure_rival,
     "combined": measure_combined,
+    "notified": measure_notified,
     "herd": measure_herd,
     "steady": measure_steady,
     "idle": measure_idle,

@@ -57,6 +57,10 @@ BARS = (
     Bar("fires_per_s_1m", "fires, 1,000,000 jobs, two connections", least=20_000),
     Bar("fires_of_sql_limit", "fires, as part of the plain-SQL limit", least=0.7, unit=""),
     Bar("fires_growth", "fires, 1,000,000 jobs beside 10,000", least=0.7, unit=""),
+    Bar(
+        "notified_fires_share", "fires with notification rules, as part of those without", least=0.95, unit=""
+    ),
+    Bar("notified_settled_share", "runs settled with rules, as part of those without", least=0.95, unit=""),
     Bar("claimed_and_settled_per_s", "runs claimed and settled, nothing executed, one process"),
     Bar("runs_per_s", "no-op runs through the whole worker, one process", least=8_000),
     Bar("pgqueuer_runs_per_s", "no-op jobs through pgqueuer, one process"),

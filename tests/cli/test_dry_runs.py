@@ -47,6 +47,13 @@ async def test_calendars_and_freezes_are_tried(run_command: RunCommand, tmp_path
     assert "No job uses it." in await words(run_command, "calendars", "replace", "holidays", "-f", str(file))
     assert "Would delete holidays" in await words(run_command, "calendars", "delete", "holidays")
     assert len((await run_command("calendars", "list")).json["items"]) == 1
+    spain = ("calendars", "create", "spain", "--country", "ES", "--first-year", "2027", "--years", "1")
+    assert "Would create spain" in await words(run_command, *spain)
+    await run_command(*spain, "--date", "2027-12-24..2027-12-26", "--tz", "Europe/Madrid")
+    year = (await run_command("calendars", "show", "spain", "--year", "2027", "-o", "table")).out
+    assert "spain 2027, Europe/Madrid" in year
+    assert "20  21  22  23  24# 25# 26#" in year
+    assert "2027-01-01  New Year's Day" in year
     await run_command("freeze", "on", "--all", "--reason", "move", "--yes")
     assert 'Would turn off "move"' in await words(run_command, "freeze", "off")
     assert (await run_command("freeze", "list")).json["items"][0]["status"] == "in_force"

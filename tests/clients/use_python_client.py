@@ -11,7 +11,7 @@ from python_client.models import (
     JobIn,
     JobInConfig,
     JobOut,
-    JobPatch,
+    PatchJobPatch,
     Problem,
     RunIn,
     WordsIn,
@@ -33,7 +33,7 @@ assert isinstance(create_job.sync(client=client, body=draft("a dry run"), dry_ru
 page = list_jobs.sync(client=client, count=True)
 assert page.total >= 1
 assert job.id in {each.id for each in page.items}
-edited = patch_job.sync(job.id, client=client, body=JobPatch(description="Edited."))
+edited = patch_job.sync(job.id, client=client, body=PatchJobPatch.from_dict({"description": "Edited."}))
 assert isinstance(edited, JobOut), edited
 assert edited.description == "Edited."
 run = run_job.sync(job.id, client=client, body=RunIn())

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
 Attributes = list[tuple[str, str | None]]
+NOT_SENTENCES = {"pre", "code", "kbd", "textarea", "script"}
 SCRIPT_ADDRESSES = ("href", "src", "action", "formaction", "xlink:href")
 
 
@@ -28,11 +29,12 @@ class Page(HTMLParser):
         self.inline: list[str] = []  # script, style and handlers within the page
         self.texts: list[str] = []
         self._select: str | None = None
-        self._hidden = 0
+        self._code = 0  # within texts that are not sentences
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: Attributes) -> None:
         given = {name: value or "" for name, value in attrs}
+        self._code += tag in NOT_SENTENCES
         self._look_for_script(tag, given)
         if tag == "a" and "href" in given:
             self._add_link(given["href"])
@@ -45,11 +47,12 @@ class Page(HTMLParser):
             self._fields[self._select] = given.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
+        self._code -= tag in NOT_SENTENCES
         if tag == "select":
             self._select = None
 
     def handle_data(self, data: str) -> None:
-        if data.strip():
+        if data.strip() and not self._code:
             self.texts.append(" ".join(data.split()))
 
     @property

@@ -41,3 +41,124 @@ def test_axe_finds_nothing_serious_on_any_page(site: Site, browser: Any, look: s
                     ]
                     findings.setdefault(f"{found['id']}: {nodes}", []).append(each)
     assert not findings, "\n\n".join(f"{found}\n  on {where[:4]}" for found, where in findings.items())
+
+
+# Text that its box hides: neither wrapped, nor scrollable, nor shortened with an ellipsis.
+CUT = """() => [...document.querySelectorAll("main *, aside *, header *")].filter(each => {
+  const style = getComputedStyle(each);
+  return ["hidden", "clip"].includes(style.overflowX) && style.textOverflow !== "ellipsis" && !each.closest("svg")
+    && each.clientWidth > 4 && each.scrollWidth > each.clientWidth + 2;
+}).map(each => each.outerHTML.slice(0, 120))"""
+SIZES: dict[str, dict[str, Any]] = {
+    "narrow": {"viewport": {"width": 360, "height": 740}},
+    "zoomed": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},  # a wide screen at 200 %
+    "wide": {"viewport": {"width": 1920, "height": 1000}},
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_page_scrolls_sideways_or_hides_text(site: Site, browser: Any, size: str) -> None:
+    wrong = []
+    with site.context(browser, site.session("acme", "admin"), **SIZES[size]) as context:
+        page = context.new_page()
+        for each in addresses(site):
+            page.goto(each)
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                wrong.append(f"{each} is wider than the screen")
+            wrong += [f"{each} cuts {found}" for found in page.evaluate(CUT)]
+    assert wrong == []
+
+
+def test_every_page_is_read_without_script(site: Site, browser: Any) -> None:
+    """With script, a page may say more; without it, nothing of the content is missing."""
+    with (
+        site.context(browser, site.session("acme", "admin")) as scripted,
+        site.context(browser, site.session("acme", "admin"), java_script_enabled=False) as plain,
+    ):
+        with_script, without = scripted.new_page(), plain.new_page()
+        for each in addresses(site):
+            with_script.goto(each)
+            assert without.goto(each).status in {200, 404}, each
+            headings = [page.locator("main h1, main h2").all_inner_texts() for page in (with_script, without)]
+            assert headings[0] == headings[1], each
+            assert without.locator("h1").count() == 1, each
+
+
+def test_single_actions_work_without_script(site: Site, browser: Any) -> None:
+    with site.context(browser, site.session("acme", "editor"), java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto("/console/jobs/new")
+        page.get_by_label("Name", exact=True).fill("without script")
+        page.get_by_label("Schedule", exact=True).fill("every hour")
+        page.get_by_label("URL").fill(f"{site.base}/healthz")
+        page.get_by_role("button", name="Create job").click()
+        assert page.locator("h1").inner_text() == "without script"
+        page.get_by_role("button", name="Pause", exact=True).first.click()
+        page.get_by_label("Reason").first.fill("no script needed")
+        page.locator("#pause button.primary").click()
+        assert "no script needed" in page.locator("#head").inner_text()
+        page.get_by_role("button", name="Resume", exact=True).first.click()
+        assert "no script needed" not in page.locator("#head").inner_text()
+
+
+# The control that has the focus, and whether it or the box around it shows it.
+FOCUSED = """() => {
+  const each = document.activeElement, isMarked = element => {
+    const style = getComputedStyle(element);
+    return style.outlineStyle !== "none" || style.boxShadow !== "none";
+  };
+  return {
+    name: (each.labels?.[0]?.innerText || each.getAttribute("aria-label") || each.innerText || "").trim(),
+    isShown: each === document.body || isMarked(each) || isMarked(each.parentElement),
+  };
+}"""
+
+
+def tab_to(page: Any, name: str) -> None:
+    """Press Tab until the control of this name has the focus. Each control on the way shows that it has it."""
+    seen = []
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        assert found["isShown"], f"{found['name']} does not show its focus"
+        seen.append(found["name"])
+        if found["name"].startswith(name):
+            return
+    raise AssertionError(f"Tab does not reach {name!r}: {seen}")
+
+
+def test_a_job_is_created_and_paused_by_keyboard_alone(site: Site, browser: Any) -> None:
+    with site.context(browser, site.session("acme", "editor")) as context:
+        page = context.new_page()
+        page.goto("/console/jobs")
+        tab_to(page, "Skip to content")
+        tab_to(page, "New job")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/jobs/new*")
+        page.get_by_label("Name", exact=True).wait_for()
+        page.keyboard.type("typed")  # the first field has the focus
+        tab_to(page, "Schedule")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("every 2 hours")
+        tab_to(page, "URL")
+        page.keyboard.type(f"{site.base}/healthz")
+        page.keyboard.press("Enter")
+        page.locator("h1", has_text="typed").wait_for()
+        tab_to(page, "Pause")
+        page.keyboard.press("Enter")
+        tab_to(page, "Reason")
+        page.keyboard.type("lunch")
+        page.keyboard.press("Enter")
+        page.locator("#head", has_text="lunch").wait_for()
+
+
+def test_a_printed_page_holds_its_content_and_no_controls(site: Site, browser: Any) -> None:
+    with site.context(browser, site.session("acme", "admin"), color_scheme="dark") as context:
+        page = context.new_page()
+        page.emulate_media(media="print", color_scheme="dark")
+        for each in addresses(site):
+            page.goto(each)
+            assert page.locator("h1").is_visible(), each
+            assert not page.locator("aside.side nav").is_visible(), each
+            assert not page.locator("#live-toggle").is_visible(), each
+        assert len(page.pdf()) > 1_000

@@ -15,6 +15,7 @@ from foliot.domain.schedule import (
     CalendarKind,
     Cron,
     CronStretch,
+    Days,
     Interval,
     Otherwise,
     Timetable,
@@ -31,7 +32,7 @@ from foliot.domain.schedule.kinds import Gap, OverlapTime
 from foliot.domain.schedule.merged_spans import MOST_STARTS, NEVER, MergedSpans, Rule
 from foliot.domain.schedule.window import stretch_holding
 from foliot.domain.schedule.work_budget import MOST_WORK, WorkBudget, work_budget
-from foliot.domain.schedule.zone import naive_utc
+from foliot.domain.schedule.zone import naive_utc, wall_at
 
 ZONES = ("UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -57,8 +58,16 @@ def is_held(rule: Rule, zone: str, at: datetime) -> bool:
                 parse_cron(rule.expr), zone, Gap.NEXT_VALID, OverlapTime.FIRST, at - rule.duration
             )
             return start is not None and start.at <= at
+        case Days():
+            return rule.first <= wall_at(zone, at).date() < rule.end
 
 
+days = st.builds(
+    lambda base, offset, length: Days((base + offset * DAY).date(), (base + (offset + length) * DAY).date()),
+    st.sampled_from(BASES),
+    st.integers(-4, 4),
+    st.integers(0, 3),
+)
 times = st.builds(time, st.integers(0, 23), st.sampled_from((0, 15, 30, 59)))
 weeklies = st.builds(Weekly, times, times, st.frozensets(st.integers(0, 6), min_size=1))
 absolutes = st.builds(
@@ -88,7 +97,7 @@ crons = st.builds(
 
 
 @given(
-    st.lists(st.one_of(weeklies, absolutes, crons), min_size=1, max_size=4),
+    st.lists(st.one_of(weeklies, absolutes, crons, days), min_size=1, max_size=4),
     st.sampled_from(ZONES),
     st.sampled_from(BASES),
     st.integers(-4000, 4000),

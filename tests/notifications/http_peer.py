@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,21 +24,26 @@ class KeptRequest(NamedTuple):
 
 @dataclass
 class HttpPeer:
-    """`answers` are statuses with a body; when they are used up, `default` is the answer. None never answers."""
+    """`answers` are statuses with a body; when they are used up, `default` is the answer. None never answers; bytes begin an answer
+    that never ends. Lines behind a status are headers.
+    """
 
     default: tuple[str, str] = ("200 OK", "ok")
-    answers: list[tuple[str, str] | None] = field(default_factory=list)
+    answers: list[tuple[str, str] | bytes | None] = field(default_factory=list)
     came: list[KeptRequest] = field(default_factory=list)
     port: int = 0
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
 
 @asynccontextmanager
-async def http_peer(default: tuple[str, str] = ("200 OK", "ok")) -> AsyncIterator[HttpPeer]:
-    peer = HttpPeer(default)
+async def http_peer(
+    default: tuple[str, str] = ("200 OK", "ok"), tls: ssl.SSLContext | None = None
+) -> AsyncIterator[HttpPeer]:
+    peer = HttpPeer(default, scheme="http" if tls is None else "https")
     open_: set[asyncio.StreamWriter] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -52,7 +58,8 @@ async def http_peer(default: tuple[str, str] = ("200 OK", "ok")) -> AsyncIterato
         method, path, _ = first.split(" ")
         peer.came.append(KeptRequest(method, path, headers, body))
         answer = peer.answers.pop(0) if peer.answers else peer.default
-        if answer is None:
+        if answer is None or isinstance(answer, bytes):
+            writer.write(answer or b"")
             await reader.read()
         else:
             status, said = answer
@@ -63,7 +70,7 @@ async def http_peer(default: tuple[str, str] = ("200 OK", "ok")) -> AsyncIterato
             )
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     peer.port = server.sockets[0].getsockname()[1]
     async with server:
         yield peer

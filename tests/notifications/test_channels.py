@@ -186,6 +186,79 @@ async def test_a_webhook_is_signed_by_both_secrets_while_they_are_rotated(office
         assert verified["data"]["job_id"] == str(job_id)
 
 
+async def test_whatsapp_gets_artifacts_as_documents(office: Office) -> None:
+    office.senders[ChannelKind.WHATSAPP] = WhatsappChannel(office.egress, office.clock).send
+    async with http_peer(("200 OK", '{"messages": [{"id": "wamid.1"}]}')) as meta:
+        config = {
+            "token": await secret(office, "wa", "EAAG"),
+            "phone_number_id": "123",
+            "to": ["+34600000001"],
+            "api_url": meta.url,
+        }
+        await office.channel(ChannelKind.WHATSAPP, config)
+        await tell_all(office, attachments=("*.pdf",))
+        job_id = await office.jobs.job("report", Interval(HOUR), retry=Retry(0))
+        run_id = await office.jobs.run_manually(job_id)
+        [claimed] = await office.jobs.claim()
+        for name in ("report.pdf", "secret.key"):
+            await artifacts.keep(
+                office.database,
+                NewArtifact(
+                    run_id, claimed.fence, office.jobs.worker, 1, name, "application/pdf", b"%PDF-1.7"
+                ),
+            )
+        await office.jobs.report(claimed, REFUSED)
+        meta.answers += [("200 OK", "{}"), ("200 OK", '{"id": "media-7"}'), ("200 OK", "{}")]
+        await office.notify()
+    text, upload, document = meta.came
+    assert [each.path for each in meta.came] == ["/123/messages", "/123/media", "/123/messages"]
+    assert text.json["type"] == "text"
+    assert b'filename="report.pdf"' in upload.body
+    assert b"%PDF-1.7" in upload.body
+    assert document.json["document"] == {"id": "media-7", "filename": "report.pdf"}
+
+
+async def test_an_answer_429_is_tried_again_when_it_says_and_a_body_that_never_ends_is_not_waited_for(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foliot.channels.http_request.WITHIN", 0.3)
+    office.senders[ChannelKind.WEBHOOK] = NoticeWebhookChannel(office.egress, office.clock).send
+    async with http_peer(("204 No Content", "")) as receiver:
+        receiver.answers += [
+            b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nbegun",
+            ("429 Too Many Requests\r\nretry-after: 1200", ""),
+        ]
+        await office.channel(ChannelKind.WEBHOOK, {"url": receiver.url})
+        await tell_all(office)
+        await failing_job(office)
+        assert "did not answer within" in office.sql("SELECT error FROM foliot.outbox")[0][0]
+        await office.wait(MINUTE)
+        assert office.sql("SELECT status, due_at - %s FROM foliot.outbox", office.clock.now()) == [
+            (429, 20 * MINUTE)
+        ]
+        await office.wait(19 * MINUTE)
+        assert len(receiver.came) == 2
+        await office.wait(2 * MINUTE)
+    assert office.sql("SELECT delivered FROM foliot.outbox") == [(True,)]
+    assert len({each.headers["webhook-id"] for each in receiver.came}) == 1
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_a_temporary_error(
+    office: Office, tmp_path: Path
+) -> None:
+    office.senders[ChannelKind.WEBHOOK] = NoticeWebhookChannel(office.egress, office.clock).send
+    server, _ = own_certificate(tmp_path)
+    async with http_peer(("204 No Content", ""), server) as receiver:
+        await office.channel(ChannelKind.WEBHOOK, {"url": receiver.url})
+        await tell_all(office)
+        await failing_job(office)
+        assert receiver.came == []
+    [(delivered, error)] = office.sql("SELECT delivered, error FROM foliot.outbox")
+    assert delivered is None
+    assert "certificate" in error
+    assert office.sql("SELECT disabled_at FROM foliot.channels") == [(None,)]
+
+
 async def test_a_webhook_that_is_gone_disables_its_channel(office: Office) -> None:
     office.senders[ChannelKind.WEBHOOK] = NoticeWebhookChannel(office.egress, office.clock).send
     async with http_peer(("410 Gone", "")) as receiver:
@@ -322,6 +395,7 @@ async def test_a_webhook_channel_gets_every_event_it_names_once(office: Office) 
     assert {each["data"]["job_id"] for each in sent} == {str(job_id)}
 
 
+@pytest.mark.requirement("S2-42")
 async def test_a_rule_about_every_success_is_followed_and_ends_with_the_rule(
     office: Office, mail: MailServer
 ) -> None:

@@ -170,6 +170,7 @@ async def test_an_edit_is_told_where_a_rule_names_it(office: Office, mail: MailS
     assert "Revision 2: too often." in body.get_content()
 
 
+@pytest.mark.requirement("S1-US4.2")
 async def test_pause_and_resume_are_confirmed(office: Office, mail: MailServer) -> None:
     await office.mail_channel(mail.port)
     job_id = await office.jobs.job("report", Interval(HOUR))

@@ -11,6 +11,7 @@ from datetime import time, timedelta
 from typing import Any
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from foliot.channels.slack import SlackChannel
 from foliot.domain.definition import Definition, Spec
@@ -61,6 +62,7 @@ def incident_id(office: Office) -> IncidentId:
     return IncidentId(found)
 
 
+@pytest.mark.requirement("S1-US1.3", "S1-FR-008", "S1-SC-003")
 async def test_retries_of_5_15_and_30_minutes_send_one_mail_and_one_slack_message_and_one_recovery(
     office: Office, mail: MailServer
 ) -> None:
@@ -228,8 +230,9 @@ async def test_a_freeze_mutes_its_jobs(office: Office, mail: MailServer) -> None
     assert len(mail.came) == 1
 
 
+@pytest.mark.requirement("S4-21")
 async def test_a_breaker_that_stops_a_job_is_told_in_the_message_about_the_failure(
-    office: Office, mail: MailServer
+    office: Office, mail: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     await office.mail_channel(mail.port)
     await failing(office, breaker=Breaker(after=1))
@@ -238,6 +241,23 @@ async def test_a_breaker_that_stops_a_job_is_told_in_the_message_about_the_failu
     assert body is not None
     assert "Paused after 1 failure." in body.get_content()
     assert office.sql("SELECT action FROM foliot.audit WHERE actor = 'engine'") == [("job.auto_paused",)]
+    assert [each.levelname for each in caplog.records if each.message == "job.stopped"] == ["WARNING"]
+
+
+@pytest.mark.requirement("X-9")
+async def test_rules_that_cannot_be_read_delay_messages_and_change_no_run(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    await add_rule(office)
+    [(rule,)] = office.sql("SELECT definition FROM foliot.notification_rules")
+    office.sql("UPDATE foliot.notification_rules SET definition = '{\"events\": 7}' RETURNING 1")
+    job_id = await failing(office)
+    assert [status for status, *_ in office.jobs.runs(job_id)] == ["failed"]
+    assert mail.came == []
+    office.sql("UPDATE foliot.notification_rules SET definition = %s RETURNING 1", Jsonb(rule))
+    await office.notify()
+    assert mail.subjects == ["[default] sync failed: It broke."]
 
 
 async def test_the_same_error_of_several_jobs_is_one_message(office: Office, mail: MailServer) -> None:

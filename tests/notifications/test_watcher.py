@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.ids import IncidentId
 from foliot.domain.policy import Retry
 from foliot.domain.schedule import Interval
 from foliot.engine.watcher import Watcher
+from foliot.services.notifications import incidents
 from foliot.services.notifications.watch import watch
 from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
@@ -57,6 +59,8 @@ async def test_a_queue_without_a_worker_is_one_incident_until_one_returns(
         await watch(office.database)
         await office.notify()
     assert mail.subjects == ["[default] no worker serves queue mail/python"]
+    [(incident_id,)] = office.sql("SELECT id FROM foliot.incidents")
+    await incidents.acknowledge(office.database, office.scope, IncidentId(incident_id))
     insert_worker(office.owner, clock, "w", ["mail"], ["python"])
     await watch(office.database)
     await office.notify()

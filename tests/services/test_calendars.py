@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ from foliot.domain.schedule import (
     CalendarKind,
     Cron,
     CronStretch,
+    Days,
     Interval,
     Otherwise,
     Weekly,
@@ -39,6 +40,8 @@ EVERY_KIND = Calendar(
         Weekly(time(22), time(4), frozenset((0, 6))),
         Absolute(datetime(2027, 1, 1, tzinfo=UTC), datetime(2027, 2, 1, tzinfo=UTC)),
         CronStretch("0 9 * * 1-5", timedelta(hours=8)),
+        Days(date(2027, 12, 24), date(2027, 12, 26), "Christmas"),
+        Days(date(2027, 5, 1)),
     ),
     "America/Argentina/Buenos_Aires",
 )

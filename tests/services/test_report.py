@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -126,3 +127,17 @@ async def test_a_run_whose_job_is_gone_gives_its_permit_back(driver: ServiceDriv
     driver.owner.execute("DELETE FROM foliot.timers")
     assert await driver.finish(run)
     assert driver.sql("SELECT in_use FROM foliot.limits") == [(0,)]
+
+
+async def test_a_run_that_failed_for_good_is_a_line_of_the_log(
+    driver: ServiceDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = await driver.job(Interval(MINUTE))
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    failed = Failed(RunError("boom", "It broke."))
+    with caplog.at_level(logging.WARNING):
+        await report(driver.database, [Report(run.run_id, run.job_id, run.fence, driver.worker, failed)])
+    [line] = [each for each in caplog.records if each.message == "run.failed"]
+    assert (line.run, line.job) == (str(run.run_id), str(job))  # type: ignore[attr-defined]
+    assert line.error == {"code": "boom", "message": "It broke."}  # type: ignore[attr-defined]

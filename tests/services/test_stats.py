@@ -138,13 +138,13 @@ async def test_percentiles_speak_of_the_newest_runs_that_were_attempted(
     assert newest.lag == Percentiles(SECOND, SECOND, SECOND)
 
 
-async def test_a_day_is_rolled_up_only_when_no_transaction_of_it_can_be_left(
+async def test_an_hour_is_rolled_up_only_when_no_transaction_of_it_can_be_left(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     clock.set(NOON - 12 * HOUR)
     await create_job(database, workspace, HOURLY)
     await advance_and_tick(database, clock, HOUR)
-    clock.set(NOON + 12 * HOUR + 9 * timedelta(minutes=1))
+    clock.set(NOON - 10 * HOUR + timedelta(minutes=9))
     assert await rolled(database) == 0
     clock.advance(timedelta(minutes=1))
     assert await rolled(database) == 1

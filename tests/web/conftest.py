@@ -29,6 +29,7 @@ from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
 from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
+from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import RateLimits
 
@@ -136,6 +137,8 @@ async def open_api(
     authenticator: Authenticator | None = None,
     rates: RateLimits | None = None,
     vault: Vault | None = None,
+    root_path: str = "",
+    openid: OpenIdSignIn | None = None,
     dialects: Sequence[str] = (),
 ) -> AsyncIterator[ApiHarness]:
     async def probe() -> Readiness:
@@ -156,6 +159,8 @@ async def open_api(
         rates=rates,
         vault=vault or a_vault(),
         reach=LOCAL,
+        public_url=f"https://foliot.test{root_path}" if root_path else None,
+        openid=openid,
         dialects=dialects,
     )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)

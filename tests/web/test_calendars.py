@@ -168,3 +168,53 @@ async def test_what_was_done_is_in_the_audit(api: ApiHarness, owner: Any) -> Non
         [found["id"]],
     ).fetchall()
     assert [row[0] for row in rows] == ["calendar.created", "calendar.edited", "calendar.deleted"]
+
+
+async def test_a_year_of_a_calendar_and_days_of_countries_and_files(api: ApiHarness) -> None:
+    holidays = await api.request(
+        "GET",
+        "/calendars/holidays",
+        role="viewer",
+        params={"country": "ES", "subdivision": "MD", "first_year": 2027, "years": 1},
+    )
+    rules = holidays.json()["rules"]
+    whole = await api.request(
+        "GET", "/calendars/holidays", params={"country": "es", "first_year": 2027, "years": 1}
+    )
+    own = {each["date"] for each in rules} - {each["date"] for each in whole.json()["rules"]}
+    assert "2027-05-03" in own  # of Madrid alone
+    assert rules[0] == {"kind": "date", "date": "2027-01-01", "last": None, "name": "New Year's Day"}
+    text = "BEGIN:VEVENT\nDTSTART:20270704\nSUMMARY:Fourth of July\nEND:VEVENT"
+    read = await api.request("POST", "/calendars/ics", json={"text": text, "first_year": 2027})
+    assert [each["name"] for each in read.json()["rules"]] == ["Fourth of July"]
+    found = await made(api, rules=[*rules, *read.json()["rules"]], timezone="Europe/Madrid")
+    year = (await api.request("GET", f"/calendars/{found['id']}/year", params={"year": 2027})).json()
+    assert (year["year"], year["timezone"], len(year["days"])) == (2027, "Europe/Madrid", len(rules) + 1)
+    assert year["days"][0] == {
+        "date": "2027-01-01",
+        "state": "closed",
+        "closed": [],
+        "names": ["New Year's Day"],
+    }
+    assert (await api.request("GET", f"/calendars/{found['id']}/year")).json()["year"] == 2027
+    for path in (
+        f"/calendars/{found['id']}/year?year=12",
+        "/calendars/holidays?country=XX",
+        "/calendars/holidays?country=ES&subdivision=QQ",
+    ):
+        assert (await api.request("GET", path)).status_code == 422, path
+    theirs = await api.request("GET", f"/calendars/{found['id']}/year", who="globex")
+    assert theirs.status_code == 404
+    countries = (await api.request("GET", "/calendars/countries")).json()["items"]
+    assert "MD" in next(each["subdivisions"] for each in countries if each["country"] == "ES")
+
+
+async def test_a_wrong_day_is_refused_where_it_stands(api: ApiHarness) -> None:
+    rules = [
+        {"kind": "date", "date": "2027-02-30"},
+        {"kind": "date", "date": "2027-01-01", "last": "2026-01-01"},
+    ]
+    for place, rule in enumerate(rules):
+        answer = await api.request("POST", "/calendars", json=calendar(rules=[NIGHTS, rule]))
+        assert answer.status_code == 422
+        assert ("/rules/1/date" if place == 0 else "/rules/1/last") in answer.text

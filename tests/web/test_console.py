@@ -24,13 +24,15 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
+from foliot.web.console.pages.settings import SECTIONS
 from foliot.web.console.session import COOKIE, SignInLinks, safe_next
 from foliot.web.console.site import NOTICES
 from foliot.web.rate_limits import RateLimits
 from tests.web.conftest import ApiHarness, open_api
 
 PAGES = (
-    "", "jobs", "jobs/new", "runs", "agenda", "capacity", "incidents", "rooms", "freezes", "audit", "settings",
+    "", "jobs", "jobs/new", "runs", "agenda", "capacity", "incidents", "rooms", "freezes", "calendars", "calendars/new", "audit",
+    *(f"settings/{name}" for name, _ in SECTIONS if name != "workspaces"), "settings/channels/new", "settings/rules/new",
 )  # fmt: skip
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 TEMPLATES = files("foliot.web.console") / "templates"
@@ -46,7 +48,7 @@ async def signed_in(api: ApiHarness, role: str = "editor", who: str = "acme") ->
     return {"Cookie": f"{COOKIE}={cookie}"}
 
 
-async def csrf_of(api: ApiHarness, session: dict[str, str], path: str = "/console/settings") -> str:
+async def csrf_of(api: ApiHarness, session: dict[str, str], path: str = "/console/settings/members") -> str:
     page = await api.http.get(path, headers=session)
     found = re.search(r'name="csrf" value="([0-9a-f]{64})"', page.text)
     assert found is not None
@@ -139,7 +141,13 @@ async def test_every_page_opens_for_the_weakest_and_the_strongest_role(
     session["Cookie"] += f"; foliot_language={language}"
     for page in PAGES:
         answer = await api.http.get(f"/console/{page}", headers=session)
-        if role == "viewer" and page in {"audit", "jobs/new"}:
+        if role == "viewer" and page in {
+            "audit",
+            "jobs/new",
+            "calendars/new",
+            "settings/channels/new",
+            "settings/rules/new",
+        }:
             assert answer.status_code == 403
             assert f'href="/console/{page}"' not in answer.text
             continue
@@ -282,7 +290,7 @@ async def test_a_new_key_is_shown_once(api: ApiHarness) -> None:
     session = await signed_in(api, "admin")
     answer = await post(api, "/console/settings/keys", session, name="robot")
     assert re.search(r"fol_\w{8}_\w{20,}", answer.text)
-    again = await api.http.get("/console/settings", headers=session)
+    again = await api.http.get("/console/settings/keys", headers=session)
     assert "robot" in again.text
     assert not re.search(r"fol_\w{8}_\w{20,}", again.text)
 
@@ -651,10 +659,10 @@ async def test_settings_and_capacity_show_what_the_workspace_holds(api: ApiHarne
     ]
     assert all(each.is_success for each in made), [each.text for each in made]
     session = await signed_in(api, "admin")
-    settings = (await api.http.get("/console/settings", headers=session)).text
-    assert "TOKEN" in settings
-    assert "hidden-value" not in settings
-    assert "Ana" in settings
+    secrets = (await api.http.get("/console/settings/secrets", headers=session)).text
+    assert "TOKEN" in secrets
+    assert "hidden-value" not in secrets
+    assert "Ana" in (await api.http.get("/console/settings/members", headers=session)).text
     assert "/ 7" in (await api.http.get("/console/capacity", headers=session)).text
     audit = (await api.http.get("/console/audit", headers=session)).text
     assert "None" not in audit

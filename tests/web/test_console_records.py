@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +16,8 @@ from foliot.domain.run import RunError
 from foliot.storage.notifications import incidents
 from foliot.storage.tx import Role
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import ApiHarness
+from foliot.web.console.pages.settings import SECTIONS
+from tests.web.conftest import ApiHarness, job
 from tests.web.test_console import post, signed_in
 
 
@@ -127,3 +130,239 @@ async def test_a_freeze_of_some_jobs_is_previewed_with_their_names(api: ApiHarne
     assert "A freeze ends after it starts." in wrong
     viewer = await text_of(api, f"freezes?{query}", await signed_in(api, "viewer"))
     assert "/console/freezes/create" not in viewer
+
+
+async def test_a_member_is_added_changed_and_removed_with_its_jobs_handed_over(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+    for name in ("Ana", "Bo"):
+        await post(
+            api, "/console/settings/members/create", session, name=name, kind="user", role="editor", email=""
+        )
+    known = {each["name"]: each["id"] for each in (await api.request("GET", "/members")).json()["items"]}
+    made = await api.request("POST", "/jobs", json=job(name="nightly", owner=known["Ana"]), role="admin")
+    assert made.status_code == 201, made.text
+    address = f"/console/settings/members/{known['Ana']}"
+    page = await text_of(api, address.removeprefix("/console/"), session)
+    assert "nightly" in page
+    await post(api, address, session, name="Ana María", role="operator", email="ana@example.com")
+    changed = (await api.request("GET", f"/members/{known['Ana']}")).json()
+    assert (changed["name"], changed["role"], changed["email"]) == (
+        "Ana María",
+        "operator",
+        "ana@example.com",
+    )
+    await post(api, f"{address}/remove", session, jobs="hand_over", to=known["Bo"])
+    assert (await api.request("GET", f"/members/{known['Ana']}")).json()["active"] is False
+    moved = (await api.request("GET", f"/jobs/{made.json()['id']}", role="admin")).json()
+    assert moved["owner"] == known["Bo"]
+    assert "Ana María" in await text_of(api, "settings/members?removed=yes", session)
+
+
+async def test_a_key_is_made_for_a_member_with_scope_and_end_and_revoked(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+    page = await post(api, "/console/settings/keys", session, name="robot", scope="viewer", expires="30")
+    secret = re.search(r"fol_\w{8}_\w{20,}", page.text)
+    assert secret is not None
+    me = await api.http.get("/api/v1/me", headers={"Authorization": f"Bearer {secret[0]}"})
+    assert me.json()["role"] == "viewer"
+    assert me.json()["key"]["expires_at"] is not None
+    await post(api, f"/console/settings/keys/{me.json()['key']['id']}/revoke", session)
+    again = await api.http.get("/api/v1/me", headers={"Authorization": f"Bearer {secret[0]}"})
+    assert again.status_code == 401
+    wrong = await post(api, "/console/settings/keys", session, name="robot", scope="viewer", expires="soon")
+    assert wrong.status_code == 422
+    assert "This must be a whole number." in wrong.text
+
+
+async def test_a_channel_is_made_tested_and_a_wrong_one_comes_back_with_what_was_typed(
+    api: ApiHarness,
+) -> None:
+    session = await signed_in(api, "editor")
+    fields = {"kind": "email", "name": "ops", "config-to": "ops@example.com, on-call@example.com"}
+    wrong = await post(
+        api,
+        "/console/settings/channels/new",
+        session,
+        **{**fields, "config-to": "nobody", "config-port": "9"},
+    )
+    assert wrong.status_code == 422
+    assert 'value="nobody"' in wrong.text
+    made = await post(api, "/console/settings/channels/new", session, **fields)
+    address = made.headers["location"]
+    channel = (await api.request("GET", address.replace("/console/settings", ""))).json()
+    assert channel["config"]["to"] == ["ops@example.com", "on-call@example.com"]
+    sent = await post(api, f"{address}/test", session)
+    page = await api.http.get(sent.headers["location"], headers=session)
+    assert "Waiting for the answer" in page.text
+    assert 'http-equiv="refresh"' in page.text
+    assert address in await text_of(api, "settings/deliveries", session)
+    await post(api, f"{address}/disable", session)
+    assert (await api.request("GET", f"/channels/{channel['id']}")).json()["enabled"] is False
+    again = await post(api, address, session, **{**fields, "enabled": "no", "name": "people"})
+    assert again.status_code == 303
+    kept = (await api.request("GET", f"/channels/{channel['id']}")).json()
+    assert (kept["name"], kept["enabled"]) == ("people", False)
+    viewer = await text_of(api, address.removeprefix("/console/"), await signed_in(api, "viewer"))
+    assert f'action="{address}/test"' not in viewer
+    assert "Save</button>" not in viewer
+
+
+async def test_a_rule_keeps_every_field_of_its_form(api: ApiHarness) -> None:
+    session = await signed_in(api, "editor")
+    body = {"name": "ops", "config": {"kind": "email", "to": ["ops@example.com"]}}
+    channel = (await api.request("POST", "/channels", json=body)).json()["id"]
+    fields = {
+        "name": "billing", "event-run_failed": "1", f"channel-{channel}": "1", "tags": "billing, sync", "after_n": "2",
+        "cooldown": "1h", "quiet_start": "22:00", "quiet_end": "07:00", "quiet_zone": "Europe/Madrid", "enabled": "1",
+        "attachments": "*.pdf",
+    }  # fmt: skip
+    answer = await post(api, "/console/settings/rules/new", session, **fields)
+    assert answer.status_code == 303, answer.text
+    [rule] = (await api.request("GET", "/notification-rules")).json()["items"]
+    assert (rule["events"], rule["channels"], rule["after_n"]) == (["run_failed"], [channel], 2)
+    assert rule["scope"]["tags"] == ["billing", "sync"]
+    assert rule["quiet_hours"]["timezone"] == "Europe/Madrid"
+    address = f"settings/rules/{rule['id']}"
+    page = await text_of(api, address, session)
+    assert 'value="*.pdf"' in page
+    missing = await post(api, f"/console/{address}", session, name="billing", after_n="2")
+    assert missing.status_code == 422
+    await post(api, f"/console/{address}/delete", session)
+    assert (await api.request("GET", "/notification-rules")).json()["items"] == []
+
+
+async def test_a_secret_is_written_and_never_shown(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+    for value in ("first-sealed-value", "second-sealed-value"):
+        await post(api, "/console/settings/secrets", session, name="crm", value=value)
+    [secret] = (await api.request("GET", "/secrets")).json()["items"]
+    assert secret["version"] == 2
+    page = await text_of(api, "settings/secrets", session)
+    assert "crm" in page
+    assert "sealed-value" not in page
+    refused = await post(
+        api, "/console/settings/secrets", session, name="no spaces", value="third-sealed-value"
+    )
+    assert "third-sealed-value" not in refused.text
+    await post(api, f"/console/settings/secrets/{secret['id']}/delete", session)
+    assert (await api.request("GET", "/secrets")).json()["items"] == []
+
+
+async def test_limits_defaults_and_types_are_set_and_given_back(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+    await post(api, "/console/settings/limits", session, key="db", cap="3")
+    assert (await api.request("GET", "/limits")).json()["items"][0]["cap"] == 3
+    await post(api, "/console/settings/limits/remove", session, key="db")
+    assert (await api.request("GET", "/limits")).json()["items"] == []
+    before = (await api.request("GET", "/defaults")).json()
+    fields = {
+        "timeout": "7m",
+        "retries": str(before["retry"]["max"]),
+        "delays": ", ".join(before["retry"]["delays"]),
+        "keep": before["retention"]["keep"],
+        "keep_last": str(before["retention"]["keep_last"]),
+        "timezone": before["timezone"],
+    }
+    await post(api, "/console/settings/defaults", session, **fields)
+    after = (await api.request("GET", "/defaults")).json()
+    assert (after["timeout"], after["origins"]["timeout"]) == ("7m", "workspace")
+    assert after["origins"]["retry"] == "installation"  # what was not changed stays inherited
+    wrong = await post(api, "/console/settings/defaults", session, **{**fields, "timeout": "long"})
+    assert 'value="long"' in wrong.text
+    await post(api, "/console/settings/defaults", session, **fields, reset="timeout")
+    assert (await api.request("GET", "/defaults")).json()["origins"]["timeout"] == "installation"
+    await post(api, "/console/settings/types/http", session, enabled="no", reason="maintenance")
+    assert "maintenance" in await text_of(api, "settings/types", session)
+
+
+async def test_a_system_administrator_manages_workspaces(api: ApiHarness) -> None:
+    session = await signed_in(api, who="system")
+    await post(api, "/console/settings/workspaces/create", session, slug="new-one", name="New one")
+    address = "/console/settings/workspaces/new-one"
+    await post(api, address, session, name="Newer", default_timezone="Europe/Madrid", jobs="10")
+    found = (await api.request("GET", "/workspaces/new-one", who="system")).json()
+    assert (found["name"], found["quotas"]["jobs"], found["quotas"]["rooms"]) == ("Newer", 10, None)
+    kept = await post(api, f"{address}/archive", session, confirm="other")
+    assert "Write the slug" in kept.text
+    await post(api, f"{address}/archive", session, confirm="new-one")
+    assert "Newer" in await text_of(api, "settings/workspaces?archived=yes", session)
+    refused = await api.http.get("/console/settings/workspaces", headers=await signed_in(api, "admin"))
+    assert refused.status_code == 403
+
+
+async def test_an_invite_is_shown_once_as_a_link_that_signs_in(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+    await post(api, "/console/settings/members/create", session, name="Ana", kind="user", role="viewer")
+    [ana] = [each for each in (await api.request("GET", "/members")).json()["items"] if each["name"] == "Ana"]
+    address = f"settings/members/{ana['id']}"
+    page = await post(api, f"/console/{address}/invite", session)
+    link = re.search(r'<pre id="invite"[^>]*>(/console/\S+?)</pre>', page.text)
+    assert link is not None
+    assert (await api.http.get(unescape(link[1]))).status_code == 200
+    assert link[1] not in await text_of(api, address, session)
+
+
+async def test_a_viewer_gets_no_form_of_the_settings(api: ApiHarness) -> None:
+    """Every form of a section posts to a route that the API would open to this role."""
+    session = await signed_in(api, "viewer")
+    allowed = ("/console/choose", "/console/sign-out", "/console/settings/keys")  # a viewer may make own keys
+    for name, _ in SECTIONS[:-1]:
+        page = await text_of(api, f"settings/{name}", session)
+        forms = re.findall(r'<form[^>]*method="post" action="([^"]+)"', page)
+        assert [each for each in forms if not each.startswith(allowed)] == [], name
+    assert "Save</button>" not in await text_of(api, "settings/defaults", session)
+
+
+async def test_the_audit_filters_shows_differences_and_is_exported(api: ApiHarness) -> None:
+    made = await api.create_job(name='=cmd|"x"')
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"name": "renamed"})
+    session = await signed_in(api, "admin")
+    page = await text_of(api, f"audit?object=job:{made['id']}", session)
+    assert "<code>job.created</code>" in page
+    assert "<code>job.edited</code>" in page
+    assert "<del>" in page
+    assert "<code>job.created</code>" not in await text_of(api, "audit?action=job.edited", session)
+    assert "<code>job.edited</code>" not in await text_of(api, "audit?since=2999-01-01T00:00", session)
+    assert "Write a time such as" in await text_of(api, "audit?since=yesterday", session)
+    lines = (await api.http.get("/console/audit/export.jsonl?action=job", headers=session)).text.splitlines()
+    assert {json.loads(line)["action"] for line in lines} == {"job.created", "job.edited"}
+    sheet = await api.http.get("/console/audit/export.csv?action=job", headers=session)
+    assert sheet.headers["content-disposition"] == 'attachment; filename="audit.csv"'
+    assert sheet.text.splitlines()[0].startswith("at,actor,actor_name,action")
+    assert not re.search(r"(^|,)=", sheet.text, re.MULTILINE)
+    refused = await api.http.get("/console/audit/export.csv", headers=await signed_in(api, "editor"))
+    assert refused.status_code == 403
+
+
+async def test_a_calendar_is_made_of_holidays_dates_and_weekends_and_shown_by_year(api: ApiHarness) -> None:
+    session = await signed_in(api, "editor")
+    fields = {
+        "name": "holidays", "kind": "blackout", "otherwise": "skip", "timezone": "Europe/Madrid", "years": "1",
+        "dates": "2027-12-24..2027-12-26 Christmas", "first_year": "2027", "country": "ES",
+        "weekly-0-sat": "1", "weekly-0-sun": "1",
+    }  # fmt: skip
+    form = await post(api, "/console/calendars/new", session, **fields, add="country")
+    assert "2027-01-06 Epiphany" in unescape(form.text)
+    assert (await api.request("GET", "/calendars")).json()["items"] == []
+    text = "BEGIN:VEVENT\nDTSTART:20270704\nSUMMARY:Our day\nEND:VEVENT"
+    form = await post(api, "/console/calendars/new", session, **{**fields, "ics": text}, add="ics")
+    assert "2027-07-04 Our day" in form.text
+    wrong = await post(api, "/console/calendars/new", session, **{**fields, "dates": "someday"})
+    assert wrong.status_code == 422
+    assert "Line 1 is not a day" in wrong.text
+    assert "someday" in wrong.text
+    made = await post(api, "/console/calendars/new", session, **fields)
+    address = made.headers["location"]
+    page = await text_of(api, f"{address.removeprefix('/console/')}?year=2027", session)
+    assert page.count('class="day closed"') == 104 + 1 + 1  # weekends, the Friday, and the legend
+    assert "Christmas" in page
+    edit = await text_of(api, f"{address.removeprefix('/console/')}/edit", session)
+    assert "2027-12-24..2027-12-26 Christmas" in edit
+    assert 'name="weekly-0-sat" value="1" checked' in edit
+    await api.request("PATCH", address.replace("/console", ""), json={"otherwise": "defer"})
+    stale = await post(api, f"{address}/edit", session, **fields, revision="1")
+    assert stale.status_code == 412
+    viewer = await text_of(api, address.removeprefix("/console/"), await signed_in(api, "viewer"))
+    assert f"{address}/edit" not in viewer
+    await post(api, f"{address}/delete", session)
+    assert (await api.request("GET", "/calendars")).json()["items"] == []

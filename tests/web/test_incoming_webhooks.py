@@ -11,6 +11,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.sweep import sweep
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.webhooks import triggers, webhooks
 from foliot.testing.clock import ManualClock
@@ -229,6 +230,30 @@ async def test_a_paused_job_records_no_check_ins(api: ApiHarness) -> None:
     await api.request("POST", f"/jobs/{webhook['job_id']}/pause")
     assert (await tell(api, webhook, "fail"))["recorded"] is False
     assert await runs_of(api, webhook["job_id"]) == []
+
+
+async def test_work_elsewhere_counts_against_no_limit(api: ApiHarness, clock: ManualClock) -> None:
+    webhook = await watched(api, "unlimited")
+    await api.request("PUT", "/limits", role="admin", json={"cap": 1})
+
+    async def in_use() -> int:
+        found: int = (await api.request("GET", "/limits")).json()["items"][0]["in_use"]
+        return found
+
+    await tell(api, webhook, "start")
+    await advance_waiting_runs(api.database)
+    assert await in_use() == 0
+    await tell(api, webhook, "success")
+    assert await in_use() == 0
+
+
+async def test_a_start_without_an_end_times_out_without_a_retry(api: ApiHarness, clock: ManualClock) -> None:
+    webhook = await watched(api, "hanging", timeout="10m")
+    started = await tell(api, webhook, "start")
+    clock.advance(timedelta(minutes=11))
+    await sweep(api.database)
+    [run] = await runs_of(api, webhook["job_id"])
+    assert (run["id"], run["status"]) == (started["run_id"], "timed_out")
 
 
 async def test_only_jobs_of_the_type_take_check_ins(api: ApiHarness) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from calendar import Calendar, month_name
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,11 +20,33 @@ from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
-    from foliot.wire.calendars import AbsoluteRule, CalendarOut, CalendarUser, CronRule, WeeklyRule
+    from foliot.wire.calendars import (
+        AbsoluteRule,
+        CalendarOut,
+        CalendarUser,
+        CalendarYearOut,
+        CronRule,
+        DateRule,
+        WeeklyRule,
+    )
     from foliot.wire.dry_run import CalendarDryRunOut, MovedJobOut
 
 MAX_MOVED = 10  # jobs that a dry run names
 DAYS_A_WEEK = 7
+MONTHS_A_ROW = 3
+MONTH_WIDTH = 28
+
+
+class CalendarKindName(StrEnum):
+    BLACKOUT = "blackout"
+    ALLOW = "allow"
+
+
+class OtherwiseName(StrEnum):
+    SKIP = "skip"
+    DEFER = "defer"
+
+
 app = typer.Typer(help="Calendars: blackouts and allowed times that jobs share.", no_args_is_help=True)
 CalendarRef = Annotated[
     str,
@@ -49,23 +73,109 @@ def list_calendars(session: Session, paging: Paging = FIRST_50) -> None:
 
 @app.command()
 @api_command
-def show(session: Session, calendar: CalendarRef) -> None:
-    """Show a calendar: its rules, and the jobs that use it."""
+def show(
+    session: Session,
+    calendar: CalendarRef,
+    year: Annotated[
+        int | None,
+        typer.Option(
+            min=1970, max=2200, help="Show this year, day by day.", metavar="YEAR", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Show a calendar: its rules, and the jobs that use it; with --year, the days on which it closes."""
     found = find_calendar(session.client, calendar)
+    if year is not None:
+        shown = session.client.calendars.year(found.id, year)
+        session.show(shown, lambda: year_page(found.name, shown))
+        return
     users = session.client.calendars.jobs(found.id).items if session.is_table else []
     session.show(found, lambda: calendar_page(found, users, session.now))
 
 
 @app.command()
 @api_command
-def create(session: Session, file: File, dry_run: DryRun = False) -> None:
-    """Create a calendar from a file."""
+def create(
+    session: Session,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name, without --file.", show_default=False)
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "-f",
+            "--file",
+            help="YAML or JSON with name, kind (blackout or allow) and rules; - is standard input.",
+            metavar="FILE",
+        ),
+    ] = None,
+    country: Annotated[
+        str | None, typer.Option(help="Public holidays of this country, such as ES.", metavar="CODE")
+    ] = None,
+    subdivision: Annotated[
+        str | None, typer.Option(help="And of this part of it, such as MD.", metavar="CODE")
+    ] = None,
+    ics: Annotated[
+        str | None, typer.Option(help="Days of an iCalendar file; - is standard input.", metavar="FILE")
+    ] = None,
+    days: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--date",
+            help="A day, or a first and a last one: 2027-12-24..2027-12-26; repeatable.",
+            metavar="DAY",
+        ),
+    ] = None,
+    first_year: Annotated[
+        int | None,
+        typer.Option(
+            min=1970, max=2200, help="First year of --country and --ics. Default: this one.", metavar="YEAR"
+        ),
+    ] = None,
+    years: Annotated[
+        int, typer.Option(min=1, max=20, help="How many years of --country and --ics.", metavar="N")
+    ] = 5,
+    kind: Annotated[
+        CalendarKindName, typer.Option(help="Never run then, or only then.")
+    ] = CalendarKindName.BLACKOUT,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            "--timezone", "--tz", help="Zone of its days. Default: the workspace's.", metavar="ZONE"
+        ),
+    ] = None,
+    otherwise: Annotated[
+        OtherwiseName, typer.Option(help="A planned time that it blocks is skipped, or runs later.")
+    ] = OtherwiseName.SKIP,
+    dry_run: DryRun = False,
+) -> None:
+    """Create a calendar from a file, or from dates, an iCalendar file and the public holidays of a country."""
+    if file is not None:
+        body = _read_calendar(file)
+    elif name is None or not (country or ics or days):
+        raise Invalid(
+            "Give --file, or a name with --country, --ics or --date.",
+            hint="foliot calendars create holidays --country ES",
+        )
+    else:
+        body = {"name": name, "kind": kind.value, "otherwise": otherwise.value}
+        if timezone is not None:
+            body["timezone"] = timezone
+        rules: list[dict[str, object]] = [_read_days(each) for each in days or ()]
+        calendars = session.client.calendars
+        if country is not None:
+            found = calendars.holidays(country, subdivision=subdivision, first_year=first_year, years=years)
+            rules += [each.model_dump(mode="json") for each in found.rules]
+        if ics is not None:
+            read = calendars.read_ics(read_text(ics, "--ics"), first_year=first_year, years=years)
+            rules += [each.model_dump(mode="json") for each in read.rules]
+        body["rules"] = rules
     if dry_run:
-        tried = session.client.calendars.dry_run.create(_read_calendar(file))
-        name = tried.calendar.name if tried.calendar else file
-        session.show(tried, lambda: dry_run_page(tried, f"Would create {name}", session.now))
+        tried = session.client.calendars.dry_run.create(body)
+        shown = tried.calendar.name if tried.calendar else str(body.get("name"))
+        session.show(tried, lambda: dry_run_page(tried, f"Would create {shown}", session.now))
         return
-    made = session.client.calendars.create(_read_calendar(file))
+    made = session.client.calendars.create(body)
     session.show(made, lambda: calendar_page(made, (), session.now))
 
 
@@ -170,15 +280,56 @@ def dry_run_page(tried: CalendarDryRunOut, summary: str, now: datetime) -> Block
     )
 
 
-def format_rule(rule: WeeklyRule | AbsoluteRule | CronRule) -> str:
+def format_rule(rule: WeeklyRule | AbsoluteRule | CronRule | DateRule) -> str:
     if rule.kind == "weekly":
         days = "every day" if len(rule.days) == DAYS_A_WEEK else " ".join(rule.days)
         return f"{days} {rule.start:%H:%M}-{rule.end:%H:%M}"
+    if rule.kind == "date":
+        last = f" to {rule.last}" if rule.last else ""
+        return f"{rule.date}{last} {rule.name}".strip()
     if rule.kind == "absolute":
         return f"{rule.start:%Y-%m-%d %H:%MZ} to {rule.end:%Y-%m-%d %H:%MZ}"
     from foliot.wire.durations import write_duration
 
     return f"{rule.expr} for {write_duration(rule.duration)}"
+
+
+def year_page(name: str, year: CalendarYearOut) -> Block:
+    """Twelve months: # marks a day on which it closes, ~ one on which it closes in part; then the days with names."""
+    states = {each.date: each.state for each in year.days}
+    blocks = [_month_lines(year.year, month, states) for month in range(1, 13)]
+    rows = []
+    for first in range(0, 12, MONTHS_A_ROW):
+        chosen = blocks[first : first + MONTHS_A_ROW]
+        tall = max(map(len, chosen))
+        padded = [block + [" " * MONTH_WIDTH] * (tall - len(block)) for block in chosen]
+        rows += ["   ".join(parts).rstrip() for parts in zip(*padded, strict=True)]
+        rows.append("")
+    named = [f"  {each.date}  {', '.join(each.names)}" for each in year.days if each.names]
+    counts = [sum(state == wanted for state in states.values()) for wanted in ("closed", "part")]
+    return stack(
+        line((f"{name} {year.year}", BOLD), f", {year.timezone}"),
+        styled(f"# closed ({counts[0]} days)   ~ closed in part ({counts[1]} days)", DIM),
+        styled(""),
+        *(styled(each) for each in [*rows, *named]),
+    )
+
+
+def _month_lines(year: int, month: int, states: Mapping[date, str]) -> list[str]:
+    lines = [f"{month_name[month]:^{MONTH_WIDTH}}", " Mo  Tu  We  Th  Fr  Sa  Su "]
+    for week in Calendar().monthdatescalendar(year, month):
+        marks = {"closed": "#", "part": "~"}
+        days = [
+            f"{day.day:>3}{marks.get(states.get(day, ''), ' ')}" if day.month == month else "    "
+            for day in week
+        ]
+        lines.append("".join(days))
+    return lines
+
+
+def _read_days(text: str) -> dict[str, object]:
+    first, _, last = text.partition("..")
+    return {"kind": "date", "date": first.strip(), **({"last": last.strip()} if last else {})}
 
 
 def find_calendar(client: Client, ref: str) -> CalendarOut:

@@ -166,13 +166,22 @@ def list_rules(session: Session, paging: Paging = FIRST_50) -> None:
     session.show_list(found, lambda: rule_table(found.items))
 
 
+@rules.command("show")
+@api_command
+def show_rule(session: Session, rule: RuleRef) -> None:
+    """Show a rule: its events, jobs, channels and terms."""
+    found = find_rule(session.client, rule)
+    named = {each.id: each.name for each in session.client.channels.each()}
+    session.show(found, lambda: rule_page(found, named))
+
+
 @rules.command("create")
 @api_command
 def create_rule(session: Session, file: File, dry_run: DryRun = False) -> None:
     """Create a rule from a file with name, events, channels and scope; channels by name or id."""
     verbs = session.client.notification_rules.dry_run if dry_run else session.client.notification_rules
     made = verbs.create(_read_rule(session.client, file))
-    session.show(made, lambda: rule_table([made]))
+    session.show(made, lambda: _shown_rule(made, is_tried=dry_run))
 
 
 @rules.command("replace")
@@ -182,7 +191,7 @@ def replace_rule(session: Session, rule: RuleRef, file: File, dry_run: DryRun = 
     found = find_rule(session.client, rule)
     verbs = session.client.notification_rules.dry_run if dry_run else session.client.notification_rules
     changed = verbs.replace(found.id, _read_rule(session.client, file))
-    session.show(changed, lambda: rule_table([changed]))
+    session.show(changed, lambda: _shown_rule(changed, is_tried=dry_run))
 
 
 @rules.command("delete")
@@ -268,6 +277,33 @@ def rule_table(found: Sequence[NotificationRuleOut]) -> Table[NotificationRuleOu
         Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=1),
     ]
     return Table(columns, found, empty="No rules: failures go to the email channels of the workspace.")
+
+
+def _shown_rule(rule: NotificationRuleOut, *, is_tried: bool) -> Block:
+    return stack(rule_table([rule]), styled("Nothing was done.") if is_tried else None)
+
+
+def rule_page(rule: NotificationRuleOut, names: Mapping[UUID, str]) -> Block:
+    from foliot.wire.durations import write_duration
+
+    quiet = rule.quiet_hours
+    shown: list[tuple[str, str]] = [
+        ("id", str(rule.id)),
+        ("state", "on" if rule.enabled else "off"),
+        ("events", ", ".join(rule.events)),
+        ("jobs", _scope_text(rule)),
+        ("channels", ", ".join(names.get(each, str(each)) for each in rule.channels) or "none: mutes"),
+        *((("recipients", ", ".join(rule.recipients)),) if rule.recipients else ()),
+        *((("after", f"{rule.after_n} failures"),) if rule.after_n > 1 else ()),
+        *((("cooldown", write_duration(rule.cooldown)),) if rule.cooldown else ()),
+        *(
+            (("quiet", f"{quiet.start:%H:%M} to {quiet.end:%H:%M} {quiet.timezone or ''}".rstrip()),)
+            if quiet
+            else ()
+        ),
+        *((("attachments", ", ".join(rule.attachments)),) if rule.attachments else ()),
+    ]
+    return stack(styled(rule.name, BOLD), facts(shown))
 
 
 def find_channel(client: Client, ref: str) -> ChannelOut:

@@ -30,13 +30,13 @@ IncidentRef = Annotated[
 @api_command
 def list_incidents(
     session: Session,
-    every: Annotated[bool, typer.Option("--all", help="Include closed ones.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="Include closed ones.")] = False,
     job: Annotated[str | None, typer.Option(help="Only those of this job.", metavar="JOB")] = None,
     paging: Paging = FIRST_50,
 ) -> None:
     """List open incidents, newest first."""
     job_id = None if job is None else find_job(session.client, job).id
-    state = None if every else "open"
+    state = None if closed else "open"
     found = paging.fetch(
         lambda limit, cursor: session.client.incidents.list(
             state=state, job_id=job_id, limit=limit, cursor=cursor

@@ -44,5 +44,6 @@ class HandlerDeps:
     process_limits: ProcessLimits = ProcessLimits()  # of each process started for a run
     sandbox: Sandbox = Sandbox()  # of commands
     queue_engines: QueueEngineUrls = QueueEngineUrls()
+    event_url: str | None = None  # takes the events of jobs that name no endpoint
     quotas: Quotas = UNLIMITED  # of workspaces without quotas of their own
     announce: Announce = lambda hint: None

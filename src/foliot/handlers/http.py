@@ -82,7 +82,7 @@ HeaderName = Annotated[
 MOST_SECRETS = 3  # to sign with, while one replaces another
 
 
-def _address(value: Any, info: ValidationInfo) -> Any:
+def check_address(value: Any, info: ValidationInfo) -> Any:
     """Refuse an address that no worker could call. A name is resolved only when it is called."""
     if not isinstance(value, str):
         return value
@@ -161,7 +161,7 @@ class SuccessWhen(Shape):
 
 
 class HttpConfig(Shape):
-    url: Annotated[Text, AfterValidator(_address), AfterValidator(check_names)] = Field(
+    url: Annotated[Text, AfterValidator(check_address), AfterValidator(check_names)] = Field(
         examples=["https://example.test/hook"]
     )
     method: Annotated[str, AfterValidator(_known_method)] = Field(

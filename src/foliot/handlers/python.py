@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from foliot.handlers import python_call
+from foliot.handlers.action import ActionHandler
 from foliot.handlers.config_fields import Secret
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.python_call import bind_arguments, decode_result, encode_error
@@ -151,7 +152,7 @@ class AppTypeHandler:
 
 
 def app_handlers(app: Foliot, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-    """Return handlers of the app's job types, which may not replace installed ones."""
+    """Return handlers of the app's job types, which may not replace installed ones, and the handler of actions, which are these types."""
     python = handlers.get("python")
     assert isinstance(python, PythonHandler)
     for each in app.handlers:
@@ -160,7 +161,8 @@ def app_handlers(app: Foliot, handlers: Mapping[str, Handler]) -> dict[str, Hand
                 f"The app {app.name} cannot register the job type {each.name}: there is one of that name.",
                 hint="Give it another name.",
             )
-    return {each.name: AppTypeHandler(each, python) for each in app.handlers}
+    types: dict[str, Handler] = {each.name: AppTypeHandler(each, python) for each in app.handlers}
+    return types | {"action": ActionHandler(types)}
 
 
 def describe_app_types(app: Foliot) -> dict[str, HandlerDescription]:

@@ -127,6 +127,9 @@ class Settings(ClientSettings):
         0,
         "How many processes the user of command_user may have at once, all its commands together; 0 is no limit.",
     )
+    event_url: Annotated[str | None, url("http", "https")] = setting(
+        None, "Endpoint that takes the events of jobs of type event which name none."
+    )
     python_packages: Annotated[Words, PACKAGES] = setting(
         (),
         "Installed packages, divided by commas, whose plain functions jobs of type python may name. Decorated functions, and "
@@ -167,10 +170,23 @@ class Settings(ClientSettings):
         "They do not count against worker_concurrency.",
     )
 
+    # Sign-in to the console.
+    oidc_issuer: Annotated[str | None, url("https", "http")] = setting(
+        None,
+        "OpenID Connect provider that members sign in to the console with, by a verified e-mail address.",
+    )
+    oidc_client_id: Annotated[str | None, TEXT] = setting(None, "Name of Foliot at that provider.")
+    oidc_client_secret: Annotated[str | None, TEXT] = secret("Secret of Foliot at that provider.")
+    oidc_workspace: Annotated[str, TEXT] = setting(
+        "default", "Workspace whose members that provider signs in."
+    )
+    oidc_name: Annotated[str, TEXT] = setting("OpenID Connect", "What the button of that sign-in says.")
+
     # Notifications.
     public_url: Annotated[str | None, url("http", "https")] = setting(
         None,
-        "Address of this server as people reach it, for links in messages. Default: the address it listens on.",
+        "Address of this server as people reach it, for links in messages. Its path is the prefix under which a proxy offers Foliot: "
+        "https://ops.example.com/foliot. Default: the address it listens on.",
     )
     smtp_url: Annotated[str | None, url("smtp", "smtps", "smtp+plain")] = secret(
         "Mail server for channels of the kind email that name none: smtp://user:password@host:587 with STARTTLS, smtps:// with TLS "

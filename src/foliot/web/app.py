@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse, Response
@@ -53,6 +54,7 @@ from foliot.web.api import (
     worker,
     workspaces,
 )
+from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
 from foliot.web.dialects import JOB_FIELDS, ROUTERS
@@ -60,6 +62,7 @@ from foliot.web.dialects.job_fields import JobFieldsMiddleware
 from foliot.web.middleware import CompressionMiddleware, MethodMiddleware, RequestMiddleware, RouteMethods
 from foliot.web.rate_limits import RateLimits
 from foliot.web.reference_page import show_reference
+from foliot.web.root_path import RootPathMiddleware
 from foliot.web.routes import permission_of
 from foliot.web.work_signal import WorkSignal
 
@@ -128,6 +131,7 @@ def create_app(
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
     links: SignInLinks | None = None,
+    openid: OpenIdSignIn | None = None,
     agent_routes: Callable[[ASGIApp], list[BaseRoute]] | None = None,
     dialects: Sequence[str] = (),
     public_url: str | None = None,
@@ -138,7 +142,7 @@ def create_app(
     the engine handles a change at once. `authenticator` holds the quotas of the installation and `rates` limit requests;
     without them there are none. `gate` bounds how many are served at once. Without a `vault` no secret can be stored. `reach` lists the addresses that jobs may use beside the internet.
     `bell` wakes requests that wait for work, `cancel_bell` those that wait for cancellations, `changes` streams; a worker may be silent for `lease`.
-    `agent_routes` adds the tools for agents, which call this application, and `dialects` names interfaces of other systems. `public_url` is the address of the installation in answers; without it that of the request. If `with_api` is false, another node serves the API, and this one serves health only.
+    `agent_routes` adds the tools for agents, which call this application, and `dialects` names interfaces of other systems. `public_url` is the address of the installation in answers; without it that of the request; its path is the prefix under which a proxy offers all this. If `with_api` is false, another node serves the API, and this one serves health only.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -162,19 +166,22 @@ def create_app(
     app.state.changes = changes or WorkSignal()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
+    root_path = app.state.root_path = urlsplit(public_url or "").path.rstrip("/")
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(MethodMiddleware)
     app.add_middleware(CompressionMiddleware)
     app.add_middleware(AdmissionMiddleware)
     app.add_middleware(RequestMiddleware)
+    if root_path:
+        app.add_middleware(RootPathMiddleware, root_path=root_path)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
     if with_api:
         app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
         app.add_api_route("/docs", show_reference, methods=["GET", "HEAD"], include_in_schema=False)
         app.add_api_route("/console", to_console, methods=["GET", "HEAD"], include_in_schema=False)
-        app.mount("/console", create_console(app, database, links=links))
+        app.mount("/console", create_console(app, database, links=links, openid=openid))
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
         for name in dialects:

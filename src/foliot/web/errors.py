@@ -133,7 +133,7 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
     is_passing = status == HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, KeyInUse)
     headers = {"Retry-After": "1"} if is_passing else {}
     if isinstance(error, StaleRevision) and error.revision is not None:
-        headers["ETag"] = f'"{error.revision}"'
+        headers["ETag"] = getattr(request.state, "etag", f'"{error.revision}"')
     more = None
     if isinstance(error, QuotaExceeded):
         more = {"quota": {"name": error.quota, "limit": error.limit, "used": error.used}}

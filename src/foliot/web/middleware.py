@@ -23,7 +23,7 @@ from foliot.web.errors import internal_error, refused
 from foliot.web.health import PROBES
 from foliot.web.rate_limits import rate_headers
 
-OPTIONS = "OPTIONS"
+GET, HEAD, OPTIONS = "GET", "HEAD", "OPTIONS"
 
 
 class RouteMethods:
@@ -32,7 +32,8 @@ class RouteMethods:
     def __init__(self, routes: Iterable[Any]) -> None:
         found: dict[str, set[str]] = {}
         for route in iter_route_contexts(list(routes)):
-            found.setdefault(str(route.path), set()).update(route.methods or ())
+            methods = route.methods or set()
+            found.setdefault(str(route.path), set()).update(methods | ({HEAD} if GET in methods else set()))
         self._plain = {path: frozenset(methods) for path, methods in found.items() if "{" not in path}
         self._patterns: list[tuple[re.Pattern[str], frozenset[str]]] = [
             (compile_path(path)[0], frozenset(methods)) for path, methods in found.items() if "{" in path
@@ -52,7 +53,7 @@ class RouteMethods:
 
 
 class MethodMiddleware:
-    """Answers OPTIONS, and refuses methods that a path does not take."""
+    """Answers OPTIONS, answers HEAD of the API as GET without the body, and refuses methods that a path does not take."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -68,7 +69,16 @@ class MethodMiddleware:
                 answer = await refused(Request(scope), HTTPException(405))
                 await answer(scope, receive, send)
                 return
+            if method == HEAD and path.startswith("/api/"):
+                scope, send = {**scope, "method": GET, "foliot.head": True}, _without_body(send)
         await self._app(scope, receive, send)
+
+
+def _without_body(send: Send) -> Send:
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head
 
 
 LEAST_COMPRESSED = 16 << 10  # bytes

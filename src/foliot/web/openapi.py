@@ -87,7 +87,7 @@ def _describe(app: Any) -> dict[str, Any]:
         "license": {"name": LICENCE, "identifier": LICENCE},
         "contact": {"name": "Foliot"},
     }
-    schema["servers"] = [{"url": app.root_path or "/", "description": "This server."}]
+    schema["servers"] = [{"url": app.state.root_path or "/", "description": "This server."}]
     schema["tags"] = [{"name": name, "description": about} for name, about in TAGS.items()]
     shapes = schema["components"]["schemas"]
     shapes |= models_json_schema([(each, "serialization") for each in UNSEEN], ref_template=REF + "{model}")[
@@ -151,7 +151,9 @@ def _names(shapes: dict[str, Any]) -> dict[str, str]:
     names = {}
     for name in shapes:
         plain = re.sub(r"^(Counted)?Page_(\w+?)(Out)?_$", r"\2Page", name)
-        names[name] = plain.replace("-Input", "In").replace("-Output", "Out")
+        names[name] = plain.replace("-", "")
+    if len(set(names.values())) < len(names):
+        raise RuntimeError("Two shapes of the API would have the same name in its description.")
     return {name: plain for name, plain in names.items() if name != plain}
 
 

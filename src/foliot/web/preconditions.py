@@ -6,12 +6,14 @@ Why: docs/decisions/602-jobs-as-json.md
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
 
-from foliot.domain.errors import Invalid, StaleRevision
+from foliot.domain.errors import FoliotError, Invalid, StaleRevision
 from foliot.domain.ids import JobId
+from foliot.services.jobs import job_search
 from foliot.services.jobs.job_edits import require_revision
 from foliot.services.jobs.job_search import StoredJob
 from foliot.web.mapping.jobs import etag
@@ -72,6 +74,14 @@ async def check_if_match(request: Request) -> None:
     request.state.seen_revision = await require_revision(
         db, caller.scope, job_id, lambda current: read_if_match(if_match, current)
     )
+
+
+async def remember_etag(request: Request) -> None:
+    """Keep the job's ETag for the answer 412, in the same form as the answer to GET has it."""
+    if (found := read_id(request.path_params.get("job_id", ""))) is not None:
+        with suppress(FoliotError):  # gone meanwhile: the first error matters more
+            db, caller = request.app.state.database, request.state.caller
+            request.state.etag = etag(await job_search.job(db, caller.scope, JobId(found)))
 
 
 def _no_tag(part: str, current: int) -> Invalid:

@@ -17,11 +17,11 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from foliot.domain.access import Permission
-from foliot.domain.errors import Invalid
+from foliot.domain.errors import Invalid, StaleRevision
 from foliot.web.auth import Guard
 from foliot.web.errors import Refused, summarize_errors
 from foliot.web.idempotency import HEADER, run_once
-from foliot.web.preconditions import check_if_match
+from foliot.web.preconditions import check_if_match, remember_etag
 from foliot.web.strict_json import LARGEST, InvalidJson, has_unstorable_text, read_json
 from foliot.wire.shape import MEDIA_TYPE, Problem, did_you_mean, pointer
 
@@ -130,9 +130,14 @@ class GuardedRoute(APIRoute):
             return await checked(request)
 
         async def checked(request: Request) -> Response:
-            if guard is not None and request.method not in SAFE:
+            if guard is None or request.method in SAFE:
+                return await handle(request)
+            try:
                 await check_if_match(request)
-            return await handle(request)
+                return await handle(request)
+            except StaleRevision:
+                await remember_etag(request)
+                raise
 
         return guarded
 

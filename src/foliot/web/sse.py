@@ -32,7 +32,7 @@ NAP, LONGEST_NAP = 0.5, 4.0  # seconds between queries
 HEARTBEAT = 15.0
 CHECK_EVERY = 1.0  # seconds between checks of the key; with the authentication cache, less than five in all
 SLOWEST = 30.0  # seconds that a reader may leave its connection full
-MOST, MOST_OF_A_WORKSPACE = 500, 100  # open at once in one process
+MOST, MOST_OF_A_WORKSPACE = 1_000, 400  # open at once in one process
 
 
 class EventStream(StreamingResponse):
@@ -49,6 +49,10 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            if scope.get("foliot.head"):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await send({"type": "http.response.body", "body": b""})
+                return
             await super().__call__(scope, receive, send)
         finally:
             self._connection.close()

@@ -15,26 +15,19 @@ LONGEST_Q = 2_000
 BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag", "hand_over"]
 
 
-# The rules of the validator below and of the service, for readers of the description. Generators of clients ignore `not`,
+# The rules of the validator below and of the service, for readers of the description. Generators of clients ignore `if`,
 # and would make one class of each branch of `oneOf`.
 _ONE_WAY: dict[str, Any] = {
-    "not": {
+    "if": {"required": ["ids"], "properties": {"ids": {"type": "array", "items": {}}}},
+    "then": {"properties": {"q": {"const": None}}},
+    "else": {
+        "required": ["q"],
+        "properties": {"q": {"type": "string"}},
         "anyOf": [
-            {
-                "required": ["ids", "q"],
-                "properties": {"ids": {"type": "array", "items": {}}, "q": {"type": "string"}},
-            },
-            {"properties": {"ids": {"const": None}, "q": {"const": None}}},
-            {
-                "required": ["q"],
-                "properties": {
-                    "q": {"type": "string"},
-                    "expected_count": {"const": None},
-                    "dry_run": {"const": False},
-                },
-            },
-        ]
-    }
+            {"required": ["expected_count"], "properties": {"expected_count": {"type": "integer"}}},
+            {"required": ["dry_run"], "properties": {"dry_run": {"const": True}}},
+        ],
+    },
 }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 from foliot.wire.durations import Duration
-from foliot.wire.instants import Id, Instant, TimeOfDay
+from foliot.wire.instants import Day, Id, Instant, TimeOfDay
 from foliot.wire.jobs import WEEK, Weekday
 from foliot.wire.shape import ONE_LINE, Shape, hide_defaults, tag
 
@@ -38,6 +38,15 @@ class CronRule(Shape):
     duration: Duration
 
 
+class DateRule(Shape):
+    """Whole days in the calendar's zone: one, or all from `date` through `last`."""
+
+    kind: Literal["date"]
+    date: Day
+    last: Day | None = None
+    name: str = Field(default="", max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", examples=["New Year's Day"])
+
+
 def _which(value: Any) -> str | None:
     kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
     return tag(kind) if isinstance(kind, str) else None
@@ -46,11 +55,12 @@ def _which(value: Any) -> str | None:
 Rule = Annotated[
     Annotated[WeeklyRule, Tag(tag("weekly"))]
     | Annotated[AbsoluteRule, Tag(tag("absolute"))]
-    | Annotated[CronRule, Tag(tag("cron"))],
+    | Annotated[CronRule, Tag(tag("cron"))]
+    | Annotated[DateRule, Tag(tag("date"))],
     Discriminator(
         _which,
         custom_error_type="rule_kind",
-        custom_error_message='A rule is an object with a "kind": weekly, absolute or cron.',
+        custom_error_message='A rule is an object with a "kind": date, weekly, absolute or cron.',
         custom_error_context={
             "hint": 'Such as {"kind": "weekly", "start": "22:00", "end": "06:00", "days": ["sat", "sun"]}.'
         },
@@ -99,3 +109,52 @@ class CalendarOut(CalendarIn, CalendarHead):
 class CalendarUser(Shape):
     id: Id
     name: str
+
+
+YEARS = 5
+MOST_YEARS = 20
+LONGEST_ICS = 500_000  # characters
+Year = Annotated[int, Field(ge=1970, le=2200, examples=[2027])]
+
+
+class ClosedSpanOut(Shape):
+    """In wall time of the calendar's zone. An end of 00:00 is midnight at the end of the day."""
+
+    start: TimeOfDay
+    end: TimeOfDay
+
+
+class CalendarDayOut(Shape):
+    date: Day
+    state: Literal["closed", "part"] = Field(description="Nothing runs on this day, or in a part of it.")
+    closed: list[ClosedSpanOut] = Field(description="When, for `part`; at most eight.")
+    names: list[str] = Field(description="Names of the rules for this date.")
+
+
+class CalendarYearOut(Shape):
+    """The days on which the calendar closes. On every other day of the year it is open throughout."""
+
+    year: int
+    timezone: str
+    days: list[CalendarDayOut]
+
+
+class CountryOut(Shape):
+    country: str = Field(description="ISO 3166 code.", examples=["ES"])
+    subdivisions: list[str] = Field(description="Parts with holidays of their own.")
+
+
+class CountriesOut(Shape):
+    items: list[CountryOut]
+
+
+class DateRulesOut(Shape):
+    """Rules for a calendar. Nothing was stored."""
+
+    rules: list[DateRule]
+
+
+class IcsIn(Shape):
+    text: str = Field(min_length=1, max_length=LONGEST_ICS, description="An iCalendar file (RFC 5545).")
+    first_year: Year | None = Field(default=None, description="Default: this year.")
+    years: int = Field(default=YEARS, ge=1, le=MOST_YEARS)

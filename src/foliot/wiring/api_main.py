@@ -45,7 +45,7 @@ from foliot.web.rate_limits import RateLimits
 from foliot.web.work_signal import WorkSignal
 from foliot.wiring.http_server import HttpServer, raise_file_limit, server_config
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.policies import auth_failure_rate, egress_policy_of, quotas_of
+from foliot.wiring.policies import auth_failure_rate, egress_policy_of, openid_of, quotas_of
 from foliot.wiring.process import tune_garbage_collector
 from foliot.wiring.worker_main import refuse_celery_without_results
 
@@ -181,6 +181,7 @@ class HttpApi:
                     artifact_bytes=settings.artifact_bytes,
                     with_api="api" in settings.roles,
                     links=SignInLinks(settings.data_dir),
+                    openid=openid_of(settings),
                     agent_routes=agent_routes,
                     dialects=settings.dialects,
                     public_url=settings.public_url,

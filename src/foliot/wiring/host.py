@@ -80,6 +80,7 @@ def serve_as_host(settings: Settings, options: HostOptions) -> None:
         python_packages=settings.python_packages,
         process_limits=ProcessLimits.of(settings.child_memory, settings.child_processes),
         sandbox=sandbox_of(settings),
+        event_url=settings.event_url,
     )
     found = registry.load_handlers(deps)
     handlers = {name: found[name] for name in found if name not in RUNS_CODE - options.allowed}

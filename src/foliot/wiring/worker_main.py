@@ -113,6 +113,7 @@ def handler_deps(settings: Settings, database: Database, announce: Announce) -> 
         queue_engines=QueueEngineUrls(
             settings.bridge_redis_url, settings.celery_broker_url, settings.celery_result_url
         ),
+        event_url=settings.event_url,
         quotas=quotas_of(settings),
         announce=announce,
     )

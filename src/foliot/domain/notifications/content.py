@@ -126,8 +126,11 @@ _CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def inert_lines(text: str, longest: int = LONGEST_ERROR) -> str:
-    """As `inert`, with line breaks kept."""
-    shown = "\n".join(inert(line, longest) for line in text[: 4 * longest].splitlines())
+    """As `inert`, with line breaks and indents kept: errors hold tracebacks."""
+    shown = "\n".join(
+        " " * min(len(line) - len(line.lstrip(" ")), 12) + inert(line, longest)
+        for line in text[: 4 * longest].splitlines()
+    )
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 

@@ -13,7 +13,7 @@ from foliot.domain.schedule.kinds import (
     OverlapTime,
     Schedule,
 )
-from foliot.domain.schedule.merged_spans import Absolute, CronStretch
+from foliot.domain.schedule.merged_spans import Absolute, CronStretch, Days
 from foliot.domain.schedule.planned import Dst, PlannedTime, SkipReason
 from foliot.domain.schedule.timetable import (
     MOST_TIMES,
@@ -39,6 +39,7 @@ __all__ = [
     "Cron",
     "CronStretch",
     "DayMatch",
+    "Days",
     "Dst",
     "Gap",
     "Interval",

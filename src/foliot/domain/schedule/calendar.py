@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from foliot.domain.errors import Invalid
 from foliot.domain.schedule.cron import parse_cron
-from foliot.domain.schedule.merged_spans import NEVER, Absolute, CronStretch, MergedSpans, Rule
+from foliot.domain.schedule.merged_spans import NEVER, Absolute, CronStretch, Days, MergedSpans, Rule
 from foliot.domain.schedule.window import ALL_DAYS, Otherwise, Weekly
 from foliot.domain.schedule.zone import load_zone, naive_utc
 
@@ -18,6 +18,7 @@ LONGEST_NAME = 200
 MOST_RULES = 1_000
 MOST_RULES_OF_A_JOB = 3_000  # of all calendars that one job uses
 LONGEST_STRETCH = timedelta(days=366)
+FIRST_YEAR, LAST_YEAR = 1970, 2200  # of days and of year views
 T = TypeVar("T")
 
 
@@ -104,6 +105,16 @@ def _check_rule(rule: Rule, pointer: str) -> None:
             )
             if end <= start:
                 raise Invalid("A stretch ends after it starts.", pointer=f"{pointer}/end")
+        case Days():
+            if not FIRST_YEAR <= rule.first.year <= LAST_YEAR:
+                raise Invalid(
+                    f"A day lies between the years {FIRST_YEAR} and {LAST_YEAR}.", pointer=f"{pointer}/date"
+                )
+            if not timedelta(0) < rule.end - rule.first <= LONGEST_STRETCH:
+                raise Invalid(
+                    f"The last day is the first or a later one, at most {LONGEST_STRETCH.days} days in all.",
+                    pointer=f"{pointer}/last",
+                )
         case CronStretch():
             _pointed(lambda: parse_cron(rule.expr), f"{pointer}/expr")
             if not timedelta(0) < rule.duration <= LONGEST_STRETCH:

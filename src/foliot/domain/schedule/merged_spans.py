@@ -48,7 +48,27 @@ class CronStretch:
     duration: timedelta
 
 
-Rule = Weekly | Absolute | CronStretch
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Whole days in the calendar's zone, from `first` through `last`; without `last`, one day."""
+
+    first: date
+    last: date | None = None
+    name: str = ""
+
+    @property
+    def end(self) -> date:
+        """The day after the last one."""
+        return (self.last or self.first) + _DAY
+
+    def dates_of(self, year: int) -> Iterator[date]:
+        day = max(self.first, date(year, 1, 1))
+        while day < self.end and day.year == year:
+            yield day
+            day += _DAY
+
+
+Rule = Weekly | Absolute | CronStretch | Days
 
 
 def starts_a_week(rule: Rule) -> int:
@@ -56,7 +76,7 @@ def starts_a_week(rule: Rule) -> int:
     match rule:
         case Weekly():
             return len(rule.days)
-        case Absolute():
+        case Absolute() | Days():
             return 0
         case CronStretch():
             walls = parse_cron(rule.expr)
@@ -90,9 +110,7 @@ class MergedSpans:
         self._weekly = _merge(
             span for rule in rules if isinstance(rule, Weekly) for span in _weekly_offsets(rule)
         )
-        self._absolute = _merge(
-            (naive_utc(rule.start), naive_utc(rule.end)) for rule in rules if isinstance(rule, Absolute)
-        )
+        self._absolute = _merge(_fixed_spans(rules, zone))
         self._absolute_starts = [start for start, _ in self._absolute]
         self._crons = [_CronSpans(rule, zone) for rule in rules if isinstance(rule, CronStretch)]
         self._is_always = _covers_a_week(self._weekly) or any(cron.is_always for cron in self._crons)
@@ -188,6 +206,16 @@ class MergedSpans:
                         instant_of(self._zone, base + start),
                         instant_of(self._zone, base + end, second=True),
                     )
+
+
+def _fixed_spans(rules: Sequence[Rule], zone: str) -> Iterator[Instants]:
+    """Yield the spans of the rules that happen once."""
+    for rule in rules:
+        if isinstance(rule, Absolute):
+            yield naive_utc(rule.start), naive_utc(rule.end)
+        elif isinstance(rule, Days):
+            start = instant_of(zone, datetime.combine(rule.first, time()))
+            yield start, instant_of(zone, datetime.combine(rule.end, time()), second=True)
 
 
 class _CronSpans:

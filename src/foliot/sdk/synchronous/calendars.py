@@ -9,7 +9,15 @@ from typing import Any
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
-from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
+from foliot.wire.calendars import (
+    YEARS,
+    CalendarIn,
+    CalendarOut,
+    CalendarUser,
+    CalendarYearOut,
+    CountriesOut,
+    DateRulesOut,
+)
 from foliot.wire.dry_run import CalendarDryRunOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
@@ -54,6 +62,34 @@ class CalendarsApi(CalendarWrites[CalendarOut, None]):
     def get(self, calendar_id: Ref) -> CalendarOut:
         request = ApiRequest("GET", "/calendars/{calendar_id}", {"calendar_id": calendar_id})
         return self._http.read(CalendarOut, request)
+
+    def year(self, calendar_id: Ref, year: int | None = None) -> CalendarYearOut:
+        """Return the days of a year on which it closes, whole or in part. Default: this year."""
+        request = ApiRequest(
+            "GET", "/calendars/{calendar_id}/year", {"calendar_id": calendar_id}, {"year": year}
+        )
+        return self._http.read(CalendarYearOut, request)
+
+    def countries(self) -> CountriesOut:
+        """Return the countries whose public holidays are known."""
+        return self._http.read(CountriesOut, ApiRequest("GET", "/calendars/countries"))
+
+    def holidays(
+        self,
+        country: str,
+        *,
+        subdivision: str | None = None,
+        first_year: int | None = None,
+        years: int = YEARS,
+    ) -> DateRulesOut:
+        """Return the public holidays of a country, as rules for a calendar."""
+        query = {"country": country, "subdivision": subdivision, "first_year": first_year, "years": years}
+        return self._http.read(DateRulesOut, ApiRequest("GET", "/calendars/holidays", {}, query))
+
+    def read_ics(self, text: str, *, first_year: int | None = None, years: int = YEARS) -> DateRulesOut:
+        """Return the days of an iCalendar file, as rules for a calendar."""
+        body = {"text": text, "first_year": first_year, "years": years}
+        return self._http.read(DateRulesOut, post("/calendars/ics", body=body))
 
     def jobs(self, calendar_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarUser]:
         """Return one page of the jobs that use it."""

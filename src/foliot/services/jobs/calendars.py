@@ -10,9 +10,11 @@ from uuid import UUID
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
-from foliot.domain.schedule import Calendar, check_calendar
+from foliot.domain.schedule import Calendar, check_calendar, load_zone
 from foliot.domain.schedule.calendar import MOST_RULES_OF_A_JOB
+from foliot.domain.schedule.calendar_year import ClosedDay, closed_days
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
+from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
@@ -22,7 +24,18 @@ from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["CalendarRow", "change", "create", "delete", "edit", "get", "page", "replan_users", "users"]
+__all__ = [
+    "CalendarRow",
+    "change",
+    "create",
+    "delete",
+    "edit",
+    "get",
+    "page",
+    "replan_users",
+    "users",
+    "year",
+]
 
 BATCH = 200  # timers locked by one transaction
 NAMED = 5  # names in a refusal
@@ -129,6 +142,20 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
     if found is None:
         raise not_found("calendar")
     return found
+
+
+async def year(
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, wanted: int | None
+) -> tuple[Calendar, int, tuple[ClosedDay, ...]]:
+    """Return the calendar, the year, and the days of it on which the calendar closes. Default: the present year in its zone."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await calendars.get(tx, calendar_id)
+        now = tx.now
+    if found is None:
+        raise not_found("calendar")
+    calendar = found.calendar
+    shown = wanted or now.astimezone(load_zone(calendar.timezone)).year
+    return calendar, shown, await evaluate_in_thread(lambda: closed_days(calendar, shown))
 
 
 async def page(

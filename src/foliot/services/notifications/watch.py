@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.errors import Unavailable
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, JobId, WorkspaceId
 from foliot.domain.notifications.content import span
 from foliot.domain.notifications.notice import NoticeEvent
 from foliot.services.identity import installation
@@ -83,9 +83,20 @@ async def watch_runs(database: Database) -> int:
 
 
 async def watch_expiries(database: Database) -> int:
-    """Write a notice for each job and key that ends within a week, once; return how many."""
-    async with database.tx(Role.ENGINE) as tx:
-        return await missed_runs.insert_expiring(tx, ENDS_WITHIN, BATCH)
+    """Write a notice for each job and key that ends within a week, once; return how many.
+
+    Each workspace is looked at by itself: the engine's role sees no keys.
+    """
+    written, after = 0, FIRST_ID
+    while True:
+        async with database.tx(Role.ENGINE) as tx:
+            found = await missed_runs.list_workspaces_after(tx, after, BATCH)
+        for workspace_id in found:
+            async with database.tx(Role.APP, workspace_id) as tx:
+                written += await missed_runs.insert_expiring(tx, ENDS_WITHIN, BATCH)
+        if len(found) < BATCH:
+            return written
+        after = found[-1]
 
 
 async def _watch_runs_of(tx: Tx, workspace_id: WorkspaceId) -> int:

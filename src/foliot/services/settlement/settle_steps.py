@@ -200,6 +200,11 @@ class SettlementWriter:
             if settlement.counters.failures:
                 self._failing.add(run.job_id)
                 found.append(NewNotice(workspace_id, *_failure_of(run, settlement)))
+                where = {"run": str(run.id), "job": str(run.job_id), "workspace": str(workspace_id)}
+                log.warning(
+                    "run.failed",
+                    extra={**where, "error": _error_of(settlement), "retries": settlement.retries_used},
+                )
             elif settlement.counters.successes and run.job_id in self._failing:
                 self._failing.discard(run.job_id)
                 found.append(NewNotice(workspace_id, NoticeEvent.RECOVERED, run.job_id, run.id))

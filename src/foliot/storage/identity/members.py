@@ -67,6 +67,12 @@ async def find(tx: Tx, principal_id: PrincipalId) -> Member | None:
     return await tx.fetch_one_as(Member, sql.members.find, {"id": principal_id})
 
 
+async def find_person(tx: Tx, email: str) -> Principal | None:
+    """Find the active person of the workspace with this address."""
+    params = {"workspace_id": tx.workspace_id, "email": email}
+    return await tx.fetch_one_as(Principal, sql.members.find_person, params)
+
+
 async def insert(tx: Tx, principal: Principal, email: str | None) -> None:
     try:
         await insert_principal(tx, principal, email=email)

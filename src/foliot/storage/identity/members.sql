@@ -44,6 +44,11 @@ SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "
  LIMIT 10
    FOR SHARE;
 
+-- name: find_person
+-- At most one: principals_email_is_taken.
+SELECT id, workspace_id, kind, name, role FROM principals
+ WHERE workspace_id = %(workspace_id)s AND lower(email) = lower(%(email)s) AND kind = 'user' AND active;
+
 -- name: update
 UPDATE principals SET name = %(name)s, email = %(email)s, role = %(role)s, active = %(active)s WHERE id = %(id)s;
 

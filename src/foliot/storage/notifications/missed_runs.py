@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.notifications.notice import NoticeEvent
@@ -123,9 +124,10 @@ async def list_open_run_troubles(tx: Tx) -> set[str]:
 
 
 async def insert_expiring(tx: Tx, within: timedelta, limit: int) -> int:
-    """Write a notice for each job and key that ends soon and has none yet; return how many. Needs an engine transaction."""
+    """Write a notice for each job and key of the workspace that ends soon and has none yet; return how many."""
     until = tx.now + within
     params = {
+        "workspace_id": tx.workspace_id,
         "now": tx.now,
         "until": until,
         "within": within,
@@ -133,5 +135,11 @@ async def insert_expiring(tx: Tx, within: timedelta, limit: int) -> int:
         "until_text": until.isoformat(),
         "limit": limit,
     }
-    await tx.execute(sql.missed_runs.forget_expiries, {"now": tx.now})
+    await tx.execute(sql.missed_runs.forget_expiries, {"workspace_id": tx.workspace_id, "now": tx.now})
     return await tx.execute(sql.missed_runs.insert_expiring, params)
+
+
+async def list_workspaces_after(tx: Tx, after: UUID, limit: int) -> list[WorkspaceId]:
+    """List workspaces that are not archived, by id. Needs an engine transaction."""
+    params = {"after": after, "limit": limit}
+    return await tx.fetch_as(WorkspaceId, sql.missed_runs.list_workspaces_after, params)

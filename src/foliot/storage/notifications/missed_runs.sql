@@ -19,8 +19,8 @@ SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(by)s AND status IN ('a
 SELECT subject FROM incidents WHERE workspace_id = %(workspace_id)s AND closed_at IS NULL AND subject LIKE 'queue:%%';
 
 -- name: list_workspaces_with_open_queues
--- Few: only queues without a worker. Reads the partial index of open incidents.
-SELECT DISTINCT workspace_id FROM incidents WHERE closed_at IS NULL AND remind_at IS NOT NULL LIMIT %(limit)s;
+-- Acknowledged ones too, which have no reminder. Reads the partial index incidents_one_open_per_subject.
+SELECT DISTINCT workspace_id FROM incidents WHERE closed_at IS NULL LIMIT %(limit)s;
 
 -- name: insert_missed
 -- One notice for each overdue job without an open incident. A notice that waits counts as one: this runs again before it is processed.
@@ -73,7 +73,7 @@ SELECT DISTINCT workspace_id FROM waiting WHERE available_at < %(stuck)s AND wai
  UNION
 SELECT DISTINCT workspace_id FROM leases WHERE leased_at < %(slow)s
  UNION
-SELECT DISTINCT workspace_id FROM incidents WHERE closed_at IS NULL AND remind_at IS NOT NULL
+SELECT DISTINCT workspace_id FROM incidents WHERE closed_at IS NULL
  LIMIT %(limit)s;
 
 -- name: list_late
@@ -104,9 +104,9 @@ SELECT DISTINCT ON (job_id) 'stuck' AS event, job_id, run_id, since, waits_for, 
 SELECT DISTINCT ON (leases.job_id) 'slow' AS event, leases.job_id, leases.run_id, leases.leased_at AS since, NULL::text AS waits_for, known.usual
   FROM leases
  CROSS JOIN LATERAL (SELECT sum(seconds) / NULLIF(sum(runs), 0) AS usual, sum(successes) AS successes FROM job_days
-                      WHERE job_days.job_id = leases.job_id AND job_days.day >= (%(now)s - interval '30 days')::date) AS known
+                      WHERE job_days.job_id = leases.job_id AND job_days.day >= (%(now)s::timestamptz - interval '30 days')::date) AS known
  WHERE leases.workspace_id = %(workspace_id)s AND leases.leased_at < %(slow)s AND leases.type <> 'check_in'
-   AND known.successes >= 10 AND extract(epoch FROM %(now)s - leases.leased_at) > %(times)s * known.usual
+   AND known.successes >= 10 AND extract(epoch FROM %(now)s::timestamptz - leases.leased_at) > %(times)s * known.usual
  ORDER BY leases.job_id, leases.leased_at
  LIMIT %(limit)s;
 
@@ -123,12 +123,12 @@ WITH coming AS (
     SELECT workspace_id, 'job:' || id AS subject, id AS job_id, (definition #>> '{spec,end_at}')::timestamptz AS ends_at, NULL::text AS name,
            'Its last planned time lies before its end_at.' AS reason
       FROM jobs
-     WHERE status = 'active' AND definition #>> '{spec,end_at}' IS NOT NULL
+     WHERE workspace_id = %(workspace_id)s AND status = 'active' AND definition #>> '{spec,end_at}' IS NOT NULL
        AND definition #>> '{spec,end_at}' BETWEEN %(from_text)s AND %(until_text)s
      UNION ALL
     SELECT workspace_id, 'key:' || id, NULL, expires_at, 'key ' || name, 'Requests with it are refused from then on.'
       FROM api_keys
-     WHERE workspace_id IS NOT NULL AND revoked_at IS NULL AND expires_at BETWEEN %(now)s AND %(until)s AND expires_at - created_at > %(within)s),
+     WHERE workspace_id = %(workspace_id)s AND revoked_at IS NULL AND expires_at BETWEEN %(now)s AND %(until)s AND expires_at - created_at > %(within)s),
 written AS (
     INSERT INTO expiry_notices (workspace_id, subject, ends_at)
     SELECT workspace_id, subject, ends_at FROM coming ORDER BY ends_at LIMIT %(limit)s
@@ -141,4 +141,7 @@ SELECT coming.workspace_id, 'expiring', %(now)s, coming.job_id,
   FROM coming JOIN written USING (subject, ends_at);
 
 -- name: forget_expiries
-DELETE FROM expiry_notices WHERE ends_at < %(now)s;
+DELETE FROM expiry_notices WHERE workspace_id = %(workspace_id)s AND ends_at < %(now)s;
+
+-- name: list_workspaces_after
+SELECT id FROM workspaces WHERE archived_at IS NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s;

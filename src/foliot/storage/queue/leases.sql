@@ -1,10 +1,11 @@
 -- Settling: locked leases, the statements that end attempts, and reads of leases.
 
 -- name: lock
--- The leases that this worker still holds under this fence. A missing one belongs to another worker now, or has ended.
+-- The leases that this worker still holds under this fence. A missing one belongs to another worker now, or has ended. Work that is done
+-- elsewhere counts against no limit.
 SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.retries, leases.losses, leases.started_at,
        leases.cancel_requested_at, leases.last_error, leases.workspace_id, leases.concurrency_key,
-       EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id) AS is_limited
+       leases.type <> 'check_in' AND EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id) AS is_limited
   FROM leases
   JOIN unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(worker_ids)s::uuid[]) AS held (run_id, fence, worker_id)
     ON leases.run_id = held.run_id AND leases.fence = held.fence AND leases.worker_id = held.worker_id

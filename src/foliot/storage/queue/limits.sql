@@ -42,7 +42,7 @@ DELETE FROM limits WHERE workspace_id = %(workspace_id)s AND key = %(key)s;
 -- The rows are locked, so no transaction is between writing a lease and counting it. One that has deleted a lease waits for the lock
 -- to count it down; its lease is still visible here.
 WITH leased AS MATERIALIZED (
-    SELECT workspace_id, concurrency_key, count(*) AS runs FROM leases WHERE workspace_id = ANY (%(workspace_ids)s)
+    SELECT workspace_id, concurrency_key, count(*) AS runs FROM leases WHERE workspace_id = ANY (%(workspace_ids)s) AND type <> 'check_in'
      GROUP BY workspace_id, concurrency_key),
 counted AS (
     SELECT requested.workspace_id, requested.key,

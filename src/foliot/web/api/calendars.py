@@ -8,19 +8,40 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import CalendarId
+from foliot.domain.schedule.ics import read_ics
 from foliot.services import Database
 from foliot.services.dry_run import MOST_JOBS, CalendarPreview, preview_calendar
+from foliot.services.evaluation import evaluate_in_thread
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import calendars
+from foliot.services.jobs.holiday_days import country_days, supported_countries
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedEditor, Viewer
-from foliot.web.mapping.calendars import calendar_changes_from, calendar_from, calendar_out
+from foliot.web.mapping.calendars import (
+    calendar_changes_from,
+    calendar_from,
+    calendar_out,
+    date_rule_out,
+    year_out,
+)
 from foliot.web.mapping.dry_run import calendar_preview_out
 from foliot.web.preconditions import IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
+from foliot.wire.calendars import (
+    MOST_YEARS,
+    YEARS,
+    CalendarChange,
+    CalendarIn,
+    CalendarOut,
+    CalendarUser,
+    CalendarYearOut,
+    CountriesOut,
+    CountryOut,
+    DateRulesOut,
+    IcsIn,
+)
 from foliot.wire.dry_run import CalendarDryRunOut
 from foliot.wire.shape import Page
 
@@ -60,10 +81,56 @@ async def list_calendars(
     return Page[CalendarOut](items=[calendar_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
+@routes.post("/calendars/ics", responses=WITH_BODY)
+async def read_ics_file(file: IcsIn, caller: SharedEditor) -> DateRulesOut:
+    """Read the days of an iCalendar file as rules for a calendar. Nothing is stored."""
+    first = file.first_year or caller.at.year
+    found = await evaluate_in_thread(lambda: read_ics(file.text, first, first + file.years - 1))
+    return DateRulesOut(rules=[date_rule_out(each) for each in found])
+
+
+@routes.get("/calendars/countries")
+async def list_holiday_countries(caller: Viewer) -> CountriesOut:
+    """List the countries whose public holidays are known."""
+    found = await evaluate_in_thread(supported_countries)
+    return CountriesOut(
+        items=[CountryOut(country=code, subdivisions=list(parts)) for code, parts in found.items()]
+    )
+
+
+@routes.get("/calendars/holidays")
+async def list_holidays(
+    caller: Viewer,
+    country: Annotated[str, Query(pattern=r"^[A-Za-z]{2,3}$", description="Its code, such as ES.")],
+    subdivision: Annotated[
+        str | None, Query(max_length=40, description="A part of the country, such as MD.")
+    ] = None,
+    first_year: Annotated[int | None, Query(ge=1970, le=2200, description="Default: this year.")] = None,
+    years: Annotated[int, Query(ge=1, le=MOST_YEARS)] = YEARS,
+) -> DateRulesOut:
+    """List the public holidays of a country as rules for a calendar. Nothing is stored."""
+    first = first_year or caller.at.year
+    found = await evaluate_in_thread(lambda: country_days(country, subdivision, first, years))
+    return DateRulesOut(rules=[date_rule_out(each) for each in found])
+
+
 @routes.get("/calendars/{calendar_id}", responses=NOT_FOUND)
 async def get_calendar(calendar_id: CalendarIdIn, caller: Viewer, db: Db, response: Response) -> CalendarOut:
     """Get a calendar."""
     return await _get(db, caller, calendar_id, response)
+
+
+@routes.get("/calendars/{calendar_id}/year", responses=NOT_FOUND)
+async def get_calendar_year(
+    calendar_id: CalendarIdIn,
+    caller: Viewer,
+    db: Db,
+    year: Annotated[
+        int | None, Query(ge=1970, le=2200, description="Default: this year in the calendar's zone.")
+    ] = None,
+) -> CalendarYearOut:
+    """Get the days of a year on which it closes, whole or in part."""
+    return year_out(*await calendars.year(db, caller.workspace_id, calendar_id, year))
 
 
 @routes.get("/calendars/{calendar_id}/jobs", responses=NOT_FOUND)

@@ -26,6 +26,7 @@ from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import (
     HOME,
     WORKSPACE_COOKIE,
@@ -106,6 +107,28 @@ NOTICES = {
     "room-deleted": "The room was deleted.",
     "message-sent": "The message was sent.",
     "delivery-replayed": "It is sent again.",
+    "member-added": "The member was added. Create a key for it.",
+    "member-saved": "The member was saved.",
+    "member-removed": "The member was removed and its keys were revoked.",
+    "secret-saved": "The secret was saved. Its value is not shown again.",
+    "secret-deleted": "The secret was deleted.",
+    "limit-saved": "The limit was saved.",
+    "limit-removed": "The limit was removed.",
+    "defaults-saved": "The defaults were saved.",
+    "type-enabled": "The job type is on.",
+    "type-disabled": "The job type is off.",
+    "workspace-created": "The workspace was created.",
+    "workspace-saved": "The workspace was saved.",
+    "workspace-archived": "The workspace was archived.",
+    "channel-saved": "The channel was saved. Send a test message to see whether it works.",
+    "channel-enabled": "The channel is enabled.",
+    "channel-disabled": "The channel is disabled.",
+    "channel-deleted": "The channel was deleted.",
+    "test-sent": "The test message is on its way.",
+    "rule-saved": "The rule was saved.",
+    "rule-deleted": "The rule was deleted.",
+    "calendar-saved": "The calendar was saved. Jobs that use it are planned again.",
+    "calendar-deleted": "The calendar was deleted.",
 }  # shown once after a form, by the name in the cookie
 UNDO = {
     "job-paused": "/console/jobs/{}/resume",
@@ -376,8 +399,10 @@ async def on_failure(request: Request, error: Exception) -> Response:
     return render_plain(Visit(request, visitor_api(request)), ApiRefusal(500, problem))
 
 
-def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | None = None) -> Starlette:
-    """Build the console. `api` is the application that serves /api/v1 in this process; only the clock of `database` is used."""
+def create_console(
+    api: ASGIApp, database: Database, *, links: SignInLinks | None = None, openid: OpenIdSignIn | None = None
+) -> Starlette:
+    """Build the console. `api` is the application that serves /api/v1 in this process; pages use no more of `database` than its clock."""
     from foliot.web.console.pages import ROUTES  # noqa: PLC0415  # pages use this module
 
     routes = [Route("/static/{name}", static_file), *ROUTES]
@@ -398,4 +423,5 @@ def create_console(api: ASGIApp, database: Database, *, links: SignInLinks | Non
     console.state.api = api
     console.state.database = database
     console.state.links = links or SignInLinks()
+    console.state.openid = openid
     return console

@@ -145,7 +145,12 @@ async def _query(api: ApiCalls, given: _Given) -> ActionAnswer:
 
 
 async def _create(api: ApiCalls, given: _Given) -> ActionAnswer:
-    body = {"name": given.text("Name"), "type": given.text("JobTypeID"), "schedule": _cron(given)}
+    kind = given.text("JobTypeID")
+    body: Json = {
+        "name": given.text("Name"),
+        "type": kind.lower() if kind in {"Action", "Agent"} else kind,
+        "schedule": _cron(given),
+    }
     optional = {
         "Description": "description",
         "Configuration": "config",
@@ -157,6 +162,8 @@ async def _create(api: ApiCalls, given: _Given) -> ActionAnswer:
         for theirs, ours in optional.items()
         if given.values.get(theirs) is not None
     }
+    if isinstance(config := body.get("config"), dict) and "ActionName" in config:
+        body["config"] = {"action": config["ActionName"], "parameters": config.get("Parameters") or []}
     if (mode := given.values.get("ConcurrencyMode")) is not None:
         body["overlap"] = {"Skip": "skip", "Queue": "queue", "Concurrent": "concurrent"}.get(
             str(mode), str(mode)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, assert_never
 from uuid import UUID
 
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import JobId
-from foliot.domain.schedule import Absolute, Calendar, CalendarKind, CronStretch, Otherwise, Weekly
+from foliot.domain.schedule import Absolute, Calendar, CalendarKind, CronStretch, Days, Otherwise, Weekly
+from foliot.domain.schedule.calendar_year import ClosedDay
 from foliot.domain.schedule.merged_spans import Rule
 from foliot.services.jobs.calendars import CalendarRow
 from foliot.services.scheduling.freeze_search import FreezeRow
@@ -54,6 +56,26 @@ def calendar_out(row: CalendarRow) -> wire.CalendarOut:
         revision=row.revision,
         created_at=row.created_at,
         updated_at=row.updated_at,
+    )
+
+
+def date_rule_out(rule: Days) -> wire.DateRule:
+    return wire.DateRule(kind="date", date=rule.first, last=rule.last, name=rule.name)
+
+
+def year_out(calendar: Calendar, year: int, days: Iterable[ClosedDay]) -> wire.CalendarYearOut:
+    return wire.CalendarYearOut(
+        year=year,
+        timezone=calendar.timezone,
+        days=[
+            wire.CalendarDayOut(
+                date=each.date,
+                state=each.state.value,
+                closed=[wire.ClosedSpanOut(start=start, end=end) for start, end in each.spans],
+                names=list(each.names),
+            )
+            for each in days
+        ],
     )
 
 
@@ -123,6 +145,8 @@ def _rule(given: wire.Rule) -> Rule:
             return Absolute(given.start, given.end)
         case wire.CronRule():
             return CronStretch(given.expr.strip(), given.duration)
+        case wire.DateRule():
+            return Days(given.date, given.last, given.name.strip())
         case _:
             assert_never(given)
 
@@ -136,5 +160,7 @@ def _rule_out(rule: Rule) -> wire.Rule:
             return wire.AbsoluteRule(kind="absolute", start=rule.start, end=rule.end)
         case CronStretch():
             return wire.CronRule(kind="cron", expr=rule.expr, duration=rule.duration)
+        case Days():
+            return date_rule_out(rule)
         case _:
             assert_never(rule)

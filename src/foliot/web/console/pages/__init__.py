@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from foliot.web.console.pages import (
     agenda,
+    calendars,
     capacity,
     editor,
     entry,
@@ -15,6 +16,7 @@ from foliot.web.console.pages import (
     job_actions,
     jobs,
     log,
+    notifications,
     records,
     rooms,
     run,
@@ -40,6 +42,8 @@ ROUTES: list[Route] = [
     *incidents.ROUTES,
     *rooms.ROUTES,
     *freezes.ROUTES,
+    *calendars.ROUTES,
     *records.ROUTES,
     *settings.ROUTES,
+    *notifications.ROUTES,
 ]

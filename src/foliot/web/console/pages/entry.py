@@ -7,20 +7,26 @@ import re
 from http import HTTPStatus
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from foliot.services.identity.sign_in import Visitor, open_session_by_email
 from foliot.web.console import text
 from foliot.web.console.api import ApiRefusal
+from foliot.web.console.openid import FLOW_COOKIE, FLOW_PATH, OpenIdSignIn, SignInRefused, read_flow
 from foliot.web.console.session import (
     COOKIE,
     HOME,
+    LASTS,
     WORKSPACE_COOKIE,
     api_of,
     close_session,
     is_same_origin,
+    keep_session,
+    now_of,
     open_session,
     safe_next,
     visitor_api,
@@ -91,12 +97,57 @@ async def join(request: Request) -> Response:
     return response
 
 
+async def begin_openid(request: Request) -> Response:
+    openid: OpenIdSignIn | None = request.app.state.openid
+    if openid is None:
+        raise HTTPException(404)
+    try:
+        return await openid.begin(request)
+    except SignInRefused as refused:
+        return _form(request, str(refused), 502)
+
+
+async def finish_openid(request: Request) -> Response:
+    """The provider sends the browser back here. The cookie of the sign-in is used up, whatever it led to."""
+    openid: OpenIdSignIn | None = request.app.state.openid
+    flow = read_flow(request.cookies.get(FLOW_COOKIE, ""))
+    response: Response
+    if openid is None or flow is None:
+        response = _form(request, "This sign-in was not begun in this browser, or it took too long.", 403)
+    else:
+        response = await _finish(request, openid, flow)
+    response.delete_cookie(FLOW_COOKIE, path=FLOW_PATH)
+    return response
+
+
+async def _finish(request: Request, openid: OpenIdSignIn, flow: dict[str, str]) -> Response:
+    try:
+        email = await openid.finish(request, flow, now_of(request))
+    except SignInRefused as refused:
+        return _form(request, str(refused), 403)
+    visitor = Visitor(
+        request.client.host if request.client else None, request.scope.get("state", {}).get("request_id")
+    )
+    secret = await open_session_by_email(
+        request.app.state.database, openid.provider.workspace, email, LASTS, visitor
+    )
+    if secret is None:
+        return _form(request, "No member has this e-mail address. Ask an administrator to add you.", 403)
+    response = RedirectResponse(safe_next(flow["next"]), status_code=303, headers=SECURITY_HEADERS)
+    keep_session(request, response, secret)
+    return response
+
+
 def _form(request: Request, problem: str | None, status: int = 200) -> HTMLResponse:
     visit = Visit(request, visitor_api(request))
-    target = safe_next(request.query_params.get("next"))
-    return render(
-        visit, "sign_in.html", {"problem": problem, "target": target, "me": None, "oidc_name": None}, status
-    )
+    openid: OpenIdSignIn | None = request.app.state.openid
+    context = {
+        "problem": problem,
+        "target": safe_next(request.query_params.get("next")),
+        "me": None,
+        "openid_name": openid.provider.name if openid else None,
+    }
+    return render(visit, "sign_in.html", context, status)
 
 
 async def sign_out(visit: Visit) -> Response:
@@ -204,6 +255,8 @@ class Live:
 
 ROUTES = [
     Route("/sign-in", sign_in, methods=["GET", "POST"]),
+    Route("/sign-in/openid", begin_openid),
+    Route("/sign-in/openid/callback", finish_openid),
     Route("/join", join, methods=["GET", "POST"]),
     Route("/sign-out", action(sign_out), methods=["POST"]),
     Route("/choose", action(choose), methods=["POST"]),

@@ -29,7 +29,7 @@ def form_route(path: str, call: str, target: str, notice: str, *fields: str) -> 
 
 
 async def items_of(visit: Visit, path: str, **params: str | int | None) -> list[dict[str, Any]] | None:
-    """The first page of a list; None where the caller's role may not read it."""
+    """The first page of a list; None where the caller's role may not read it. `limit=None`: the list has no pages."""
     answer = await visit.api.answer("GET", path, params={"limit": LONGEST_LIST, **params})
     if answer.status in (401, 403):
         return None
