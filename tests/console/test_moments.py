@@ -214,8 +214,9 @@ def test_10_two_people_who_edit_one_job_do_not_overwrite_each_other(page: Any, s
     )  # nothing typed is lost
     page.goto(job)
     expect(page.locator("h1")).to_have_text("shared by the first")
+    page.goto(f"{job}?tab=changes")
     page.get_by_role("button", name=re.compile("^Revert")).first.click()
-    page.goto(job)
+    page.locator("#revert-1 button.primary").click()
     expect(page.locator("h1")).to_have_text("shared")
 
 

@@ -98,7 +98,7 @@ def body_of(fields: Fields, schema: list[SchemaField], names: Mapping[str, str])
         ],
         "depends_on": dependencies_of(fields, names),
     }
-    optional = {
+    optional: dict[str, Any] = {
         "retry": retry_of(fields),
         "window": window_of(fields),
         "notify": notify_of(fields),
@@ -121,7 +121,7 @@ def changes_of(
     for part, sources in PARTS.items():
         if not differs(fields, shown, sources):
             continue
-        value = whole.get(part, DEFAULTS.get(part))
+        value: Any = whole.get(part, DEFAULTS.get(part))
         if part in ("config", "payload"):
             value = merge_patch_between(base[part], value)
         elif part == "retry":
@@ -255,7 +255,7 @@ def fields_of(job: Mapping[str, Any], schema: list[SchemaField], names: Mapping[
     is_after = schedule["kind"] == "manual" and any(each["mode"] == "trigger" for each in job["depends_on"])
     fields = BLANK | {name: str(job.get(name) or "") for name in (*PLAIN, "start_at", "end_at", "max_runs")}
     fields |= {
-        "owner": job.get("owner_name") or job.get("owner") or "",
+        "owner": job.get("owner_name") or "",
         "kind": "after" if is_after else schedule["kind"],
         "when": str(schedule.get(when) or ""),
         "timezone": schedule.get("timezone") or "",
