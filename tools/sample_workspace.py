@@ -89,6 +89,7 @@ class SampleMaker:
 
     def make_members(self) -> None:
         """A key for each role; the members of this workspace are found by them."""
+        self.made.ids |= {"slug": self.api.workspace or "default", "kind": "csv", "job_type": "http"}
         for role, name in (("viewer", "Vera"), ("operator", "Omar"), ("editor", "Elena"), ("admin", "Ada")):
             body = {"kind": "user", "name": self.text(name, 100), "role": role}
             member = self.api.post("/members", body | {"email": f"{role}@example.com"})

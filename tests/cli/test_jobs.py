@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import RunCommand
@@ -98,6 +100,53 @@ async def test_a_dry_run_shows_the_sentence_and_the_times_and_makes_nothing(run_
     assert done.out.startswith("Would create hello: Every weekday at 09:00, Europe/Paris.")
     assert done.out.count("09:00 CE") == 5
     assert (await run_command("jobs", "list")).json["items"] == []
+
+
+async def test_every_rule_of_a_job_has_its_flag(run_command: RunCommand, tmp_path: Path) -> None:
+    upstream = (await run_command(*HELLO, "--manual")).json["id"]
+    (tmp_path / "c.json").write_text(
+        '{"name": "holidays", "kind": "blackout", "rules": [{"kind": "weekly", "days": ["sun"], "start": "02:00", "end": "03:00"}]}'
+    )
+    calendar = (await run_command("calendars", "create", "--file", str(tmp_path / "c.json"))).json["id"]
+    made = await run_command(
+        "jobs", "create", "night", "--python", "work:x", "--schedule", "0 1 * * *",
+        "--window", "fri-mon 22:00-6:00", "--outside-window", "skip", "--calendar", "holidays",
+        "--depends-on", "hello,on=any,mode=gate,max_age=2h", "--breaker", "3:fail", "--retries", "4",
+        "--retry-strategy", "exponential", "--retry-base", "2s", "--retry-cap", "1m", "--keep", "30d",
+        "--keep-last", "10", "--start-deadline", "5m", "--concurrency-key", "printer",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    job = made.json
+    assert job["window"] == {
+        "start": "22:00", "end": "06:00", "days": ["mon", "fri", "sat", "sun"], "otherwise": "skip",
+    }  # fmt: skip
+    assert job["calendars"] == [calendar]
+    [edge] = job["depends_on"]
+    assert (edge["job"], edge["on"], edge["mode"], edge["max_age"]) == (upstream, "any", "gate", "2h")
+    assert job["breaker"] == {"after": 3, "action": "fail"}
+    retry = job["retry"]
+    assert (retry["max"], retry["strategy"], retry["base"], retry["cap"]) == (4, "exponential", "2s", "1m")
+    assert (job["retention"]["keep"], job["retention"]["keep_last"]) == ("30d", 10)
+    assert (job["start_deadline"], job["concurrency_key"]) == ("5m", "printer")
+    cleared = await run_command(
+        "jobs",
+        "edit",
+        "night",
+        "--window",
+        "none",
+        "--calendar",
+        "none",
+        "--depends-on",
+        "none",
+        "--breaker",
+        "none",
+    )
+    after = cleared.json
+    assert (after["window"], after["calendars"], after["depends_on"]) == (None, [], [])
+    assert after["breaker"] == {"after": 3, "action": "none"}
+    for wrong in ("25-26", "moon 01:00-02:00"):
+        refused = await run_command("jobs", "edit", "night", "--window", wrong)
+        assert (refused.code, "--window" in refused.err) == (2, True)
 
 
 @pytest.mark.requirement("S4-CLI-3")

@@ -282,3 +282,11 @@ def test_a_hint_does_not_mislead(text: str, hint: str) -> None:
     with pytest.raises(ScheduleInvalid) as refused:
         read(text)
     assert hint in (refused.value.hint or "")
+
+
+def test_a_delay_ends_on_a_whole_second_and_never_early() -> None:
+    now = NOW.replace(second=7, microsecond=408_389)
+    found = read_words("in 2 hours", now=now, timezone="UTC", tz=load_zone("UTC"))
+    assert isinstance(found, Once)
+    assert found.at == datetime(2026, 6, 3, 12, 0, 8, tzinfo=UTC)
+    assert say(found, load_zone("UTC")) == "Once on Wednesday 3 June 2026 at 12:00:08, UTC"

@@ -88,7 +88,7 @@ def test_a_failed_attempt_waits_for_its_retry_and_nothing_else_happens() -> None
     settled = settle(a_run(), Failed(ERROR), facts(), NOW, 0.0)
     assert (settled.status, settled.attempt) == (RunStatus.READY, AttemptStatus.FAILED)
     assert (settled.retry_at, settled.retries_used, settled.error) == (NOW + 5 * MINUTE, 1, ERROR)
-    assert settled.counters == Counters()
+    assert settled.counters == Counters(failed_attempts=1)
     assert (settled.reason, settled.wakes, settled.last_run, settled.promotes) == (None, (), None, None)
 
 
@@ -106,7 +106,7 @@ def test_when_no_retry_is_left_the_run_ends_as_its_last_attempt_did(
 ) -> None:
     settled = settle(a_run(attempt_count=4, retries_used=3), outcome, facts(), NOW, 0.0)
     assert (settled.status, settled.attempt) == (status, attempt)
-    assert settled.counters == Counters(runs=1, failures=1, failures_in_a_row=1)
+    assert settled.counters == Counters(runs=1, failures=1, failures_in_a_row=1, failed_attempts=1)
     assert settled.wakes == (EdgeCondition.FAILURE, EdgeCondition.ANY)
 
 

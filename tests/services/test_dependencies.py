@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from uuid import uuid4
 
@@ -14,12 +15,14 @@ from foliot.domain.ids import JobId
 from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
+from foliot.sdk.context import Context, Upstream
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.expiry import expire_runs, judge_gates
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.services.workers.claim import Claimer, ClaimSize, Turns, claim_work
 from foliot.storage.timers import timers
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
@@ -384,3 +387,25 @@ async def test_a_dependent_on_hold_is_not_started(harness: WorkspaceHarness) -> 
     harness.owner.execute("UPDATE foliot.timers SET status = 'paused' WHERE job_id = %s", [after])
     await harness.end(sync)
     assert harness.runs(after) == []
+
+
+async def test_the_worker_of_a_dependent_gets_the_output_of_the_run_before_it(
+    harness: WorkspaceHarness,
+) -> None:
+    sync = await harness.job("sync", MANUAL)
+    after = await harness.job("after", MANUAL, [Edge(sync)])
+    run_id = await harness.end(sync)
+    harness.owner.execute("UPDATE foliot.runs SET output = '[1, 2]' WHERE id = %s", [run_id])
+    claimer = Claimer(harness.worker, "default", ["python"], ClaimSize(10), Turns())
+    [work] = (await claim_work(harness.database, claimer)).work
+    assert work.claimed.job_id == after
+    assert work.upstream == {
+        "job_id": str(sync),
+        "run_id": str(run_id),
+        "status": "succeeded",
+        "output": [1, 2],
+    }
+    ctx = Context(
+        "w", "j", "job", "r", 1, 1, "dependency", harness.clock.now(), upstream=Upstream(**work.upstream)
+    )
+    assert Context.of_json(json.loads(json.dumps(ctx.as_json()))) == ctx  # as a child process gets it

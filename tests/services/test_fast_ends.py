@@ -43,7 +43,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[Report]:
 
 def everything(driver: ServiceDriver, job_id: JobId) -> tuple[list[Any], list[Any], list[Any]]:
     """All that is stored of a job, but for what differs between any two jobs."""
-    own = "'{job_id,id,run_id,last_run_id,last_success_run_id,last_end_run_id,spec}'::text[]"
+    own = "'{job_id,id,run_id,last_run_id,last_fire_run_id,last_success_run_id,last_end_run_id,spec}'::text[]"
     return (
         driver.sql(f"SELECT to_jsonb(t) - {own} FROM foliot.timers AS t WHERE job_id = %s", job_id),
         driver.sql(

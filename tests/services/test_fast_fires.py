@@ -22,7 +22,7 @@ from tests.services.service_driver import MINUTE, ServiceDriver
 
 pytestmark = pytest.mark.anyio
 TICK = timedelta(microseconds=1)
-OWN = "'{job_id,id,run_id,live_run_id,position}'::text[]"
+OWN = "'{job_id,id,run_id,live_run_id,last_fire_run_id,position}'::text[]"
 
 
 def everything(driver: ServiceDriver, job_id: JobId) -> list[list[Any]]:
@@ -51,7 +51,7 @@ async def test_the_fast_path_writes_what_the_general_path_writes(
     assert (await _tick(driver.database, 1, is_careful=True)).recorded == 1
     assert everything(driver, jobs[0]) == everything(driver, jobs[1])
     live = driver.sql(
-        "SELECT t.live_run_id = r.id FROM foliot.timers AS t JOIN foliot.runs AS r USING (job_id)"
+        "SELECT t.live_run_id = r.id AND t.last_fire_run_id = r.id FROM foliot.timers AS t JOIN foliot.runs AS r USING (job_id)"
     )
     assert live == [(True,)] * 2
     driver.balance()

@@ -18,11 +18,13 @@ from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Cron, SkipReason
-from foliot.services.jobs import job_edits
+from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import history, run_control
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import ClaimOrder
 from foliot.storage.runs import run_search
 from foliot.storage.runs.run_search import RunFilter
-from foliot.storage.tx import Database
+from foliot.storage.tx import Database, Role
 from foliot.testing.clock import NOON, ManualClock
 from foliot.testing.fixtures import TEST
 from tests.services.builders import (
@@ -282,3 +284,45 @@ async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     page = await history.of_job(database, Scope(workspace), job_id)
     assert [each.input for each in page.items] == [{"full": False, "n": 7}, {"full": True, "n": 1}]
     assert (await history.run(database, Scope(workspace), page.items[1].id)).input == {"full": True, "n": 1}
+
+
+@pytest.mark.requirement("S1-FR-006", "S3-4")
+async def test_each_attempt_keeps_the_revision_and_the_input_that_it_ran(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    scope = Scope(workspace, TEST)
+    job_id = await create_job(database, workspace, HOURLY, retry=ONE_RETRY, payload={"n": 1})
+    run_id = await run_control.run_now(database, scope, job_id)
+    await report_runs(database, await claim_runs(database), Failed(RunError("boom", "It broke.")))
+    edited = make_definition(HOURLY, retry=ONE_RETRY, payload={"n": 2})
+    await job_edits.edit(database, scope, job_id, edited)  # at the instant of the first attempt
+    shown = await history.run(database, scope, run_id)
+    assert [(each.revision, each.input) for each in shown.attempts or ()] == [(1, {"n": 1})]
+    assert shown.input == {"n": 2}  # what the next attempt will get
+    clock.advance(MINUTE)
+    taken = await claim_runs(database)
+    later = make_definition(HOURLY, retry=ONE_RETRY, payload={"n": 3})
+    await job_edits.edit(database, scope, job_id, later)
+    await report_runs(database, taken)
+    shown = await history.run(database, scope, run_id)
+    assert (shown.revision, shown.input) == (2, {"n": 2})
+    assert [(each.revision, each.input) for each in shown.attempts or ()] == [
+        (1, {"n": 1}),
+        (2, {"n": 2}),
+    ]
+    assert await history.attempts_of(database, scope, run_id) == shown.attempts
+    job = await jobs.get(database, workspace, job_id)
+    assert (job.failed_attempt_count, job.failure_count, job.success_count) == (1, 0, 1)
+
+
+async def test_a_job_edited_while_it_is_claimed_leaves_the_revision_that_the_worker_got(
+    database: Database, workspace: WorkspaceId, owner: Owner
+) -> None:
+    job_id = await create_job(database, workspace, HOURLY)
+    await run_control.run_now(database, Scope(workspace, TEST), job_id)
+    async with database.tx(Role.ENGINE) as tx:
+        claimed = await run_queue.claim(tx, ClaimOrder(WORKER, "default", ["http"], 1), [workspace])
+        owner.execute("UPDATE foliot.jobs SET revision = 2")  # an edit that ended between the two statements
+        await run_queue.load_claimed(tx, claimed)
+    assert [each.revision for each in claimed] == [1]
+    assert owner.execute("SELECT revision FROM foliot.leases").fetchall() == [(2,)]

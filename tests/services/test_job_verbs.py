@@ -13,14 +13,15 @@ import pytest
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
-from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
+from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, QuotaExceeded, StaleRevision
 from foliot.domain.filters import read_query
 from foliot.domain.filters.fields import JOBS
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Breaker, Limits, Misfire, MisfireRule
-from foliot.domain.run import RunError
+from foliot.domain.quotas import Quotas
+from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -32,6 +33,7 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
+from foliot.services.identity import quota_steps
 from foliot.services.jobs import calendars, job_edits, job_search, job_status, job_status_steps, jobs
 from foliot.services.jobs.job_search import StoredJob
 from foliot.services.runs import history, run_control
@@ -340,6 +342,37 @@ async def test_a_fire_that_no_worker_had_waits_for_the_resume(driver: ServiceDri
     driver.balance()
 
 
+@pytest.mark.requirement("S3-6")
+async def test_a_pause_may_drop_what_no_worker_has_yet(driver: ServiceDriver) -> None:
+    job_id = await driver.job(rule="queue")
+    await driver.tick(MINUTE)
+    [live] = await driver.claim()
+    await driver.tick(MINUTE)
+    await driver.tick(MINUTE)
+    await run_control.run_now(driver.database, Scope(driver.workspace, BEN), job_id)
+    await pause(driver, job_id, drop_queued=True)
+    assert driver.runs() == [
+        ("schedule", "running", None), ("schedule", "skipped", "paused"), ("schedule", "skipped", "paused"),
+        ("manual", "waiting", None),
+    ]  # fmt: skip
+    driver.balance()
+    assert await driver.finish(live)
+    assert [run.trigger for run in await driver.claim()] == [Trigger.MANUAL]
+    driver.balance()
+
+
+async def test_a_pause_with_nothing_left_to_drop_is_a_pause(driver: ServiceDriver) -> None:
+    job_id = await driver.job()
+    await driver.tick(MINUTE)
+    await pause(driver, job_id, drop_queued=True)
+    assert (driver.status(), driver.runs()) == ("paused", [("schedule", "skipped", "paused")])
+    driver.balance()
+    await resume(driver, job_id)
+    await driver.tick(MINUTE)
+    assert len(await driver.claim()) == 1
+    driver.balance()
+
+
 async def test_what_runs_when_a_job_is_paused_runs_on(driver: ServiceDriver) -> None:
     job_id = await driver.job()
     await driver.tick(MINUTE)
@@ -627,3 +660,21 @@ async def test_a_foreign_job_is_as_little_there_as_one_that_never_was(
         await VERBS[verb](driver, globex, JobId(uuid4()))
     assert (foreign.value.message, foreign.value.hint) == (unknown.value.message, unknown.value.hint)
     assert (driver.status(), driver.audited()) == ("active", ["job.created"])
+
+
+async def test_jobs_from_the_archive_count_for_the_quota_though_it_was_counted_before(
+    driver: ServiceDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"NEAR": 0, "WORTH_REMEMBERING": 1, "SLACK": timedelta(0)}.items():
+        monkeypatch.setattr(quota_steps, name, value)
+    limited = replace(BEN, quotas=Quotas(jobs=3))
+    first = [await driver.job(name=f"first {number}") for number in range(3)]
+    for job_id in first:
+        await archive(driver, job_id)
+    driver.clock.advance(MINUTE)
+    scope = Scope(driver.workspace, limited)
+    for number in range(2):
+        await jobs.create(driver.database, scope, definition(name=f"second {number}"))
+    await job_status.restore(driver.database, scope, first[0])
+    with pytest.raises(QuotaExceeded):
+        await job_status.restore(driver.database, scope, first[1])

@@ -82,6 +82,33 @@ async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
     assert owner.execute(records, (bad.id,)).fetchall() == [("skipped", "scheduler_error")] * 3
 
 
+@pytest.mark.requirement("S0-11", "S0-12", "S0-13", "S0-19", "S0-20", "C-2")
+async def test_a_job_says_what_its_schedule_did_last(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> None:
+    scope = Scope(workspace, TEST)
+    job_id = (await jobs.create(database, scope, Definition("beat", Spec(Cron("* * * * *"), "python")))).id
+
+    async def fire() -> tuple[str | None, int, int]:
+        clock.advance(MINUTE)
+        await tick(database)
+        job = await jobs.get(database, workspace, job_id)
+        newest = owner.execute("SELECT id FROM foliot.runs ORDER BY number DESC LIMIT 1").fetchone()
+        assert newest is not None
+        assert job.last_fire_run_id == newest[0]
+        return job.last_fire_status, job.fire_count, job.schedule_error_count
+
+    assert (await jobs.get(database, workspace, job_id)).last_fire_status is None
+    assert await fire() == ("queued", 1, 0)
+    assert await fire() == ("skipped", 1, 0)
+    spec = owner.execute("SELECT spec FROM foliot.timers").fetchone()
+    assert spec is not None
+    owner.execute("UPDATE foliot.timers SET spec = %s", ('{"schedule": 7}',))
+    assert await fire() == ("scheduler_failed", 1, 1)
+    owner.execute("UPDATE foliot.timers SET spec = %s", spec)
+    assert await fire() == ("skipped", 1, 1)
+
+
 async def a_bad_one_between_two(
     database: Database, workspace: WorkspaceId, schedule: Cron | Interval
 ) -> tuple[JobId, list[JobId]]:

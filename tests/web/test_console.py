@@ -24,9 +24,9 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
+from foliot.web.console.notices import NOTICES
 from foliot.web.console.pages.settings import SECTIONS
 from foliot.web.console.session import COOKIE, SignInLinks, safe_next
-from foliot.web.console.site import NOTICES
 from foliot.web.rate_limits import RateLimits
 from tests.web.conftest import ApiHarness, open_api
 
@@ -337,6 +337,22 @@ def test_every_message_of_the_templates_has_a_spanish_text() -> None:
     assert missing == set()
     for english, translated in spanish.items():
         assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", translated)), english
+
+
+def test_a_count_of_one_is_said_in_the_singular() -> None:
+    english, spanish = text.translator("en"), text.translator("es")
+    assert (english("{count} failures", count="1"), spanish("{count} failures", count=1)) == (
+        "1 failure",
+        "1 fallo",
+    )
+    assert (english("{count} failures", count="1,204"), spanish("{count} failures", count=2)) == (
+        "1,204 failures",
+        "2 fallos",
+    )
+    known = text.catalogue("es")
+    for language in ("en", "es"):
+        assert set(text.messages_for_one(language)) <= set(known)
+    assert text.messages_for_one("en").keys() == text.messages_for_one("es").keys()
 
 
 @pytest.mark.parametrize("cookie", ["{x:>9000000}|x=a", "{x.y}|x=a", "Pay at evil.test", "job-saved|x"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.web.conftest import ApiHarness
+from tests.web.test_console import post, signed_in
 
 pytestmark = pytest.mark.anyio
 CRONTAB = "CRON_TZ=Europe/Madrid\n0 9 * * 1-5 /usr/bin/report\n*/5 * * * * /usr/bin/sync\n99 * * * * /usr/bin/never\n"
@@ -89,3 +90,18 @@ async def test_a_text_of_another_kind_and_a_viewer_are_refused(api: ApiHarness) 
         "POST", "/imports", role="viewer", json={"source": "crontab", "text": CRONTAB}
     )
     assert refused.status_code == 403
+
+
+async def test_the_console_shows_the_plan_before_it_imports(api: ApiHarness) -> None:
+    session = await signed_in(api, "editor")
+    form = {"source": "crontab", "text": CRONTAB, "timezone": "Europe/Madrid"}
+    planned = await post(api, "/console/import", session, **form, step="plan")
+    assert planned.status_code == 200
+    assert "Nothing is stored yet" in planned.text
+    assert "/usr/bin/report" in planned.text
+    assert await jobs_of(api) == []
+    done = await post(api, "/console/import", session, **form, step="import")
+    assert "Imported." in done.text
+    assert len(await jobs_of(api)) == 2
+    wrong = await post(api, "/console/import", session, source="airflow", text="not json", step="plan")
+    assert (wrong.status_code, "not JSON" in wrong.text) == (422, True)

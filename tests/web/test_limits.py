@@ -109,6 +109,18 @@ async def test_a_job_fires_no_more_often_than_its_workspace_allows(
     assert (await api.request("POST", "/jobs", who="globex", json=job(schedule=schedule))).status_code == 201
 
 
+async def test_a_member_gets_a_quota_of_fires_and_loses_it_again(api: ApiHarness) -> None:
+    made = await api.request(
+        "POST", "/members", role="admin", json={"kind": "agent", "name": "frank", "role": "editor"}
+    )
+    path = f"/members/{made.json()['id']}"
+    for fires in (5, 0, None):
+        changed = await api.request("PATCH", path, role="admin", json={"fires_per_day": fires})
+        assert (changed.status_code, changed.json()["fires_per_day"]) == (200, fires)
+        assert (await api.request("GET", path, role="admin")).json()["fires_per_day"] == fires
+    assert (await api.request("PATCH", path, role="admin", json={"fires_per_day": -1})).status_code == 422
+
+
 async def test_payloads_are_as_large_as_the_workspace_allows(api: ApiHarness) -> None:
     made = await api.create_job(payload={"x": "y" * 100})
     quota = {"quotas": {"payload_bytes": 50}}

@@ -137,6 +137,15 @@ async def test_many_jobs_are_handed_over_by_filter(api: ApiHarness) -> None:
     assert (done["done"], done["failed"]) == (2, 0)
     again = (await api.request("POST", "/jobs/bulk", json={**body, "args": {"owner": "frank"}})).json()
     assert (again["done"], again["already"]) == (0, 2)
+    # An administrator of the installation is not a member.
+    mine = await api.request(
+        "POST",
+        "/jobs/bulk",
+        who="system",
+        headers={"Foliot-Workspace": "acme"},
+        json={**body, "args": {"owner": "me"}},
+    )
+    assert (mine.status_code, mine.json()["done"]) == (200, 2)
     denied = await api.request(
         "POST", "/jobs/bulk", role="operator", json={**body, "args": {"owner": "frank"}}
     )

@@ -13,7 +13,10 @@ from tests.web.test_console import signed_in
 
 pytestmark = pytest.mark.anyio
 ROOT = "/ops/foliot"
-PAGES = ("", "jobs", "jobs/new", "runs", "agenda", "capacity", "freezes", "settings")
+PAGES = (
+    "", "jobs", "jobs/new", "runs", "agenda", "capacity", "incidents", "rooms", "freezes", "calendars", "calendars/new",
+    "settings", "settings/channels",
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -169,13 +169,22 @@ def change(
             "--active/--inactive", help="Restore a removed member, or remove it.", show_default=False
         ),
     ] = None,
+    fires_per_day: Annotated[
+        str | None,
+        typer.Option(
+            help="Runs that the schedules of its jobs may start in a day (UTC); none: no limit.", metavar="N"
+        ),
+    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Change a member. Its keys follow within seconds."""
     given = {"name": name, "role": role and role.value, "email": email, "active": active}
     fields: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+    if fires_per_day is not None:
+        fields["fires_per_day"] = _whole_number(fires_per_day)
     if not fields:
-        raise Invalid("Nothing to change.", hint="Use --name, --role, --email, --active or --inactive.")
+        hint = "Use --name, --role, --email, --fires-per-day, --active or --inactive."
+        raise Invalid("Nothing to change.", hint=hint)
     found = find_member(session.client, member)
     if dry_run:
         tried = session.client.members.dry_run.change(found.id, **fields)
@@ -230,6 +239,16 @@ def member_table(members: Sequence[MemberOut], now: datetime) -> Table[MemberOut
 
 def member_line(member: MemberOut, verb: str) -> StyledLine:
     return line((verb, BOLD), f" {_describe(member)}", (f" ({member.id})", DIM))
+
+
+def _whole_number(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise Invalid(
+            f'"{text}" is not a whole number.', hint="Write --fires-per-day 100, or none for no limit."
+        )
+    return int(text)
 
 
 def find_member(client: Client, ref: str) -> MemberOut:

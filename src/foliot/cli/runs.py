@@ -362,6 +362,8 @@ def attempt_table(attempts: Sequence[AttemptOut], zone: str) -> Table[AttemptOut
             wrap=True,
         ),
     ]
+    if len({each.revision for each in attempts}) > 1:  # the job was edited between them
+        columns.insert(-1, Column("REVISION", lambda each: each.revision))
     return Table(columns, attempts)
 
 

@@ -31,6 +31,8 @@ QUOTAS = (
     "rooms",
     "room_messages",
     "secrets",
+    "fires_per_day",
+    "keys",
 )
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Workspace slug or id.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="Display name.", metavar="NAME")]

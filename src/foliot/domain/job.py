@@ -120,6 +120,7 @@ class Counters:
     skips: int = 0
     failures_in_a_row: int = 0
     ends_streak: bool = False  # failures_in_a_row goes to nought
+    failed_attempts: int = 0  # failed, timed out or lost, those with a retry included
 
     def plus(self, other: Counters) -> Counters:
         """Add what a later decision adds."""
@@ -132,4 +133,5 @@ class Counters:
             self.skips + other.skips,
             streak + other.failures_in_a_row,
             self.ends_streak or other.ends_streak,
+            self.failed_attempts + other.failed_attempts,
         )

@@ -51,6 +51,14 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"  # it did not run, for a recorded reason
 
 
+class FireStatus(StrEnum):
+    """What became of the planned time that the schedule recorded last."""
+
+    QUEUED = "queued"  # a run was made; its end is in `last_run_status`
+    SKIPPED = "skipped"
+    SCHEDULER_FAILED = "scheduler_failed"  # the next time could not be computed or the record not be written
+
+
 class RunEvent(StrEnum):
     CLAIM = "claim"
     HOLD = "hold"  # a freeze, window or limit says: not now
@@ -152,6 +160,7 @@ ATTEMPT_MOVES: Final[Mapping[tuple[AttemptStatus, AttemptEvent], AttemptStatus]]
 
 TERMINAL: Final = frozenset(RunStatus) - {start for start, _ in RUN_MOVES}
 FAILURES: Final = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED})
+FAILED_ATTEMPTS: Final = frozenset({AttemptStatus.FAILED, AttemptStatus.TIMED_OUT, AttemptStatus.LOST})
 STOPPED: Final = frozenset({JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED})
 
 _MACHINES: Final[Mapping[type[StrEnum], tuple[str, Mapping[Any, StrEnum]]]] = {

@@ -35,6 +35,7 @@ class Quotas:
     rooms: int | None = None
     room_messages: int | None = None  # in one room
     secrets: int | None = None
+    fires_per_day: int | None = None  # runs that schedules start in a day of UTC
     keys: int | None = None  # that are valid, sessions of the console included
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -32,6 +32,16 @@ def never_stopping() -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The run of another job whose end triggered this one."""
+
+    job_id: str
+    run_id: str
+    status: str
+    output: Any = None  # what its code returned
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Context:
     """All attempts of a run share `run_id`: use it as an idempotency key. `fence` rises with each attempt, so that other
@@ -57,6 +67,9 @@ class Context:
     workspace: str = ""  # its slug
     number: int = 0  # of the run, within its job
     triggered_by: str | None = None  # who asked for the run; None where the schedule or another job did
+    upstream: Upstream | None = field(
+        default=None, hash=False
+    )  # where the end of another job's run triggered it
 
     @property
     def cancelled(self) -> bool:
@@ -106,7 +119,12 @@ class Context:
     def as_json(self) -> dict[str, Any]:
         named = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         deadline = self.deadline and self.deadline.isoformat()
-        return named | {"planned_for": self.planned_for.isoformat(), "deadline": deadline}
+        upstream = self.upstream and asdict(self.upstream)
+        return named | {
+            "planned_for": self.planned_for.isoformat(),
+            "deadline": deadline,
+            "upstream": upstream,
+        }
 
     @classmethod
     def of_json(
@@ -121,6 +139,7 @@ class Context:
         given = data | {
             "planned_for": planned_for,
             "deadline": None if deadline is None else datetime.fromisoformat(deadline),
+            "upstream": None if data.get("upstream") is None else Upstream(**data["upstream"]),
         }
         return cls(**given, write=write, is_stopping=is_stopping, keep=keep, tell=tell)
 

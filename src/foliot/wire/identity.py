@@ -93,6 +93,12 @@ class MemberPatch(Shape):
     role: Role | None = None
     email: Email | None = None
     active: bool | None = None
+    fires_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        le=2_000_000_000,
+        description="Runs that the schedules of its jobs may start in a day of UTC; null removes the limit.",
+    )
 
 
 class MemberOut(Shape):
@@ -103,6 +109,10 @@ class MemberOut(Shape):
     role: Role
     active: bool
     created_at: Instant
+    fires_per_day: int | None = Field(
+        default=None,
+        description="Runs that the schedules of its jobs may start in a day of UTC; null: no limit.",
+    )
 
 
 class InviteIn(Shape):
@@ -178,6 +188,12 @@ class Quotas(Shape):
     rooms: int | None = Field(default=None, ge=0, le=100_000_000)
     room_messages: int | None = Field(default=None, ge=0, le=2**50, description="Per room.")
     secrets: int | None = Field(default=None, ge=0, le=1_000_000)
+    fires_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        le=2_000_000_000,
+        description="Runs that its schedules may start in a day of UTC; later planned times are skipped. Null: no limit.",
+    )
     keys: int | None = Field(default=None, ge=1, le=1_000_000, description="Valid ones, sessions included.")
 
 
@@ -198,6 +214,7 @@ class QuotasOut(Shape):
     rooms: int | None
     room_messages: int | None
     secrets: int | None
+    fires_per_day: int | None
     keys: int | None
 
 

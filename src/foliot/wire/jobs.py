@@ -248,12 +248,23 @@ class JobOut(JobDefinition, JobHead):
     fire_count: int = Field(description="Runs made by the schedule.")
     run_count: int = Field(description="Runs that ended after at least one attempt.")
     success_count: int
-    failure_count: int
+    failure_count: int = Field(description="Runs that failed for good.")
     skip_count: int
+    schedule_error_count: int = Field(
+        default=0, description="Planned times for which the scheduler could not make a run."
+    )
+    failed_attempt_count: int = Field(
+        default=0, description="Attempts that failed, timed out or were lost, those with a retry included."
+    )
     consecutive_failures: int
-    last_fire_at: Instant | None
+    last_fire_at: Instant | None = Field(description="When the schedule made its last run.")
+    last_fire_status: Literal["queued", "skipped", "scheduler_failed"] | None = Field(
+        default=None,
+        description="What became of the planned time recorded last. `queued`: a run was made; `last_run_status` says how runs end.",
+    )
+    last_fire_run_id: Id | None = Field(default=None, description="The record of that planned time.")
     last_run_at: Instant | None
-    last_run_id: Id | None
+    last_run_id: Id | None = Field(description="The run that ended last after at least one attempt.")
     last_run_status: str | None
     last_error: str | None
     revision: int
@@ -274,6 +285,10 @@ class RunIn(Shape):
 class PauseIn(Shape):
     reason: str | None = Field(default=None, min_length=1, max_length=1_000)
     until: Instant | None = None
+    drop_queued: bool = Field(
+        default=False,
+        description="Skip its scheduled runs that no worker has yet. Otherwise they wait for the resume.",
+    )
 
 
 class ResumeIn(Shape):

@@ -51,6 +51,13 @@ class AttemptOut(Shape):
         default=None,
         description="The id at Celery, RQ or BullMQ, if it was handed over.",
     )
+    revision: int | None = Field(
+        default=None, description="The revision of the job that it ran: `GET /jobs/{id}/revisions`."
+    )
+    input: Any = Field(
+        default=None,
+        description="What it worked on: the payload of that revision, overlaid by the run's own input.",
+    )
 
 
 class AttemptsOut(Shape):
@@ -121,9 +128,13 @@ class RunOut(Shape):
     attempts: list[AttemptOut] | None = Field(
         default=None, description="The newest ten, oldest first; null in lists."
     )
+    revision: int | None = Field(
+        default=None,
+        description="The revision of the job that its newest attempt ran; null before one starts.",
+    )
     input: Any = Field(
-        description="The job's payload, overlaid by the input given for this run. The payload is the one in force when the first "
-        "attempt started; an attempt after an edit of the job reads the new one."
+        description="The job's payload, overlaid by the input given for this run. The payload is that of `revision`; before the next "
+        "attempt starts, the current one. Each attempt has its own."
     )
     output: Any = Field(description="The result of its handler.")
     error: RunErrorOut | None

@@ -151,6 +151,9 @@ class WorkOut(Shape):
     workspace: str = Field(default="", description="The slug of its workspace.")
     number: int = Field(default=0, description="Of the run, within its job.")
     triggered_by: str | None = Field(default=None, description="Who asked for the run.")
+    upstream: JsonObject | None = Field(
+        default=None, description="The run whose end triggered it: job_id, run_id, status, output."
+    )
     masks: list[str] = Field(
         description="Values of secrets in the configuration, not to be shown in what is sent back."
     )

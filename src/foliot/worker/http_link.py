@@ -273,7 +273,7 @@ def _work(item: wire.WorkOut) -> Work:
         Trigger(item.trigger),
     )
     facts = item.job, item.config, item.input, item.left, tuple(item.masks)
-    return Work(claimed, *facts, item.workspace, item.number, item.triggered_by)
+    return Work(claimed, *facts, item.workspace, item.number, item.triggered_by, item.upstream)
 
 
 def _held(keys: Iterable[Key]) -> list[wire.RunHeld]:

@@ -16,7 +16,7 @@ from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
 from foliot.handlers.registry import UNKNOWN_TYPE, Assignment, Handler, HandlerResult, failed, takes_permit
-from foliot.sdk.context import Context
+from foliot.sdk.context import Context, Upstream
 from foliot.services.settlement.report import Report
 from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import HeartbeatReply
@@ -313,6 +313,7 @@ class Worker:
             workspace=work.workspace,
             number=work.number,
             triggered_by=work.triggered_by,
+            upstream=None if work.upstream is None else Upstream(**work.upstream),
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
 

@@ -28,16 +28,19 @@ def pause(
     until: Annotated[
         str | None, typer.Option(help="Resume automatically at: 2h, 18:00, tomorrow at 9am.", metavar="TIME")
     ] = None,
+    drop_queued: Annotated[
+        bool, typer.Option("--drop-queued", help="Skip scheduled runs that no worker has yet.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Pause a job: its schedule starts no run until it is resumed. Runs under way continue."""
+    """Pause a job: its schedule starts no run until it is resumed. Runs under way continue; queued ones wait for the resume."""
     found = find_job(session.client, job)
     at = None if until is None else parse_time(until, session.now, local_zone(), flag="--until")
     if dry_run:
-        tried = session.client.jobs.dry_run.pause(found.id, reason=reason, until=at)
+        tried = session.client.jobs.dry_run.pause(found.id, reason=reason, until=at, drop_queued=drop_queued)
         session.show(tried, lambda: job_dry_run_page(f"Would pause {found.name}", tried, session.now))
         return
-    paused = session.client.jobs.pause(found.id, reason=reason, until=at)
+    paused = session.client.jobs.pause(found.id, reason=reason, until=at, drop_queued=drop_queued)
     session.show(paused, lambda: result_line(paused, "Paused", session.now))
     if until is None:
         session.note(f'Resume it with: foliot jobs resume "{found.name}"')

@@ -42,7 +42,7 @@ def create(
     """Create a job. Its schedule is one of --schedule, --every, --at, --when or --manual; its work is --http,
     --python or --type.
     """
-    job = flags.new_job(name_first, session.now, local_zone())
+    job = flags.new_job(session.client, name_first, session.now, local_zone())
     if disabled:
         job["enabled"] = False
     if dry_run:
@@ -73,7 +73,7 @@ def edit(
     If someone else changed the job meanwhile, the edit is refused and no change is lost.
     """
     found = find_job(session.client, job)
-    changes = flags.patch(session.now, local_zone())
+    changes = flags.patch(session.client, session.now, local_zone())
     if enabled is not None:
         changes["enabled"] = enabled
     if not changes:

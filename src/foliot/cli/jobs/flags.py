@@ -12,18 +12,22 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
 from foliot.cli.input_files import parse_json_object
+from foliot.cli.jobs.rule_flags import RuleFlags
 from foliot.cli.times import parse_time
 from foliot.domain.errors import Invalid
 from foliot.sdk.job_fields import JOB_FIELDS, JobField
 
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+
 ONE_SCHEDULE = "--schedule CRON, --every 30s, --at TIME, --when WORDS or --manual"
 _BARE_SECONDS = re.compile(r"\d+", re.ASCII)
-Group = TypeVar("Group", "ScheduleFlags", "HandlerFlags", "PolicyFlags")
+Group = TypeVar("Group", "ScheduleFlags", "HandlerFlags", "PolicyFlags", RuleFlags)
 _METAVARS = {str: "TEXT", int: "N", timedelta: "DURATION", datetime: "TIME"}
 
 
@@ -189,9 +193,10 @@ class JobFlags:
     schedule: ScheduleFlags
     handler: HandlerFlags
     policies: PolicyFlags
+    rules: RuleFlags
     scalars: Mapping[str, Any]  # by the name of the field; None where it is not given
 
-    def new_job(self, name: str | None, now: datetime, zone: str) -> dict[str, Any]:
+    def new_job(self, client: Client, name: str | None, now: datetime, zone: str) -> dict[str, Any]:
         """Return a new job. Name, handler and schedule are required; the server fills in the rest."""
         name = _one_name(name, self.policies.name)
         if not name:
@@ -203,7 +208,7 @@ class JobFlags:
                 hint="Add --http URL, --python module:function, --message TEXT, or --type TYPE with --config JSON.",
             )
         fields = {**handler, **self._fields(now, zone), "name": name}
-        return {**fields, "schedule": self.schedule.body(now, zone)}
+        return self.rules.added_to({**fields, "schedule": self.schedule.body(now, zone)}, client)
 
     def _handler_of_agent(self) -> dict[str, Any] | None:
         """Return a message with the text of --payload, if an agent and a payload are given and no other work."""
@@ -213,14 +218,14 @@ class JobFlags:
         payload = parse_json_object(text, "--payload", or_text=True)
         return {"type": "message", "config": payload} if payload.keys() == {"text"} else None
 
-    def patch(self, now: datetime, zone: str) -> dict[str, Any]:
+    def patch(self, client: Client, now: datetime, zone: str) -> dict[str, Any]:
         """Return the fields that are given, and no others."""
         body = {**self.handler.body(), **self._fields(now, zone)}
         if self.schedule.given or self.schedule.seconds:
             body["schedule"] = self.schedule.body(now, zone)
         elif self.schedule.timezone is not None:
             body["schedule"] = {"timezone": self.schedule.timezone}
-        return body
+        return self.rules.added_to(body, client)
 
     def _fields(self, now: datetime, zone: str) -> dict[str, Any]:
         body = _given(**self.scalars)
@@ -235,7 +240,11 @@ class JobFlags:
 def job_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `flags` of a command by the flags of a job, and call it with their values."""
     expanded = [
-        *(each for group in (ScheduleFlags, HandlerFlags, PolicyFlags) for each in _parameters(group)),
+        *(
+            each
+            for group in (ScheduleFlags, HandlerFlags, PolicyFlags, RuleFlags)
+            for each in _parameters(group)
+        ),
         *(_parameter(each) for each in JOB_FIELDS),
     ]
     own = inspect.signature(command, eval_str=True)
@@ -246,6 +255,7 @@ def job_flags(command: Callable[..., None]) -> Callable[..., None]:
             _taken(ScheduleFlags, given),
             _taken(HandlerFlags, given),
             _taken(PolicyFlags, given),
+            _taken(RuleFlags, given),
             {each.name: given.pop(each.name) for each in JOB_FIELDS},
         )
         command(*args, flags=flags, **given)

@@ -148,7 +148,7 @@ def show(
 def next_times(
     session: Session,
     job: JobRef,
-    n: Annotated[int, typer.Option("-n", min=1, max=200, help="Number of times.", metavar="N")] = 5,
+    n: Annotated[int, typer.Option("-n", min=1, max=100, help="Number of times.", metavar="N")] = 5,
 ) -> None:
     """Show when a job runs next: in its own time zone, from now, and in UTC."""
     found = find_job(session.client, job)
@@ -210,6 +210,11 @@ def job_page(
     counts = (
         f"{pluralize(job.run_count, 'run')}: {job.success_count:,} succeeded, {job.failure_count:,} failed"
     )
+    record = f"{counts}; {job.skip_count:,} skipped"
+    if job.failed_attempt_count > job.failure_count:
+        record += f"; {pluralize(job.failed_attempt_count, 'failed attempt')}"
+    if job.schedule_error_count:
+        record += f"; {pluralize(job.schedule_error_count, 'scheduler error')}"
     return stack(
         styled(job.name, BOLD),
         facts(
@@ -221,8 +226,9 @@ def job_page(
                 ("next", local_time_relative(job.next_run_at, zone, now) if job.next_run_at else None),
                 *(("", local_time_relative(each.planned_for, zone, now)) for each in times[1:]),
                 ("last", last),
+                ("last fire", job.last_fire_status and job.last_fire_status.replace("_", " ")),
                 ("error", styled(job.last_error, RED) if job.last_error else None),
-                ("record", f"{counts}; {job.skip_count:,} skipped"),
+                ("record", record),
                 ("owner", job.owner_name),
                 ("type", job.type),
                 ("config", _json(job.config)),

@@ -37,8 +37,10 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "Add workers, raise the job's priority, or allow a later start.",
     ),
     SkipReason.HOST_OFFLINE: ("the host it must run on was offline", "Bring the host back, or let another host serve the job."),
-    # Reserved: the code is part of the API, but no path of the product records it.
-    SkipReason.QUOTA: ("the workspace had used up its quota", "Raise the quota, or spread the schedule."),
+    SkipReason.QUOTA: (
+        "the quota of fires per day was used up, that of the workspace or of the job's owner",
+        "Let jobs fire less often, or ask an administrator for a higher fires_per_day. The count starts again at midnight UTC.",
+    ),
     SkipReason.DST_GAP: (
         "its local time did not exist: the clocks jumped over it",
         "Set the schedule's gap to next_valid or shift to run it on such days.",
@@ -59,6 +61,7 @@ AHEAD: dict[SkipReason, str] = {
     SkipReason.WINDOW: "it falls outside the job's window, or gives way to a newer planned time put off to the same opening",
     SkipReason.BLACKOUT: "a calendar of this job forbids running then",
     SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
+    SkipReason.QUOTA: "the quota of fires per day is used up for today, that of the workspace or of the job's owner",
 }
 BY_ITSELF = (
     "its own code asked for that once it ran",

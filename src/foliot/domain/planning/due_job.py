@@ -30,4 +30,5 @@ class DueJob:
     freezes: tuple[Freeze, ...] = ()
     gate: Dependencies | None = None
     is_type_off: bool = False  # in its workspace
+    fires_left: int | None = None  # today, by the quotas of its workspace and owner; None: no quota
     rules: Rules | None = None  # set where the timer alone allows the fast path

@@ -20,7 +20,7 @@ _REMEMBERED = 4  # cursors of one set of rules: its jobs stand at one or two, an
 
 def find_shared_plan(due: DueJob, now: datetime) -> Plan | None:
     """Return the plan of a due job on the fast path; None where it needs a walk."""
-    if due.rules is None or due.freezes or due.is_type_off:
+    if due.rules is None or due.freezes or due.is_type_off or due.fires_left is not None:
         return None
     shared = shared_plan_at(due.rules, due.timer.cursor)
     return shared.plan if shared is not None and shared.is_on_time(now) else None

@@ -227,6 +227,8 @@ class PlanningWalk:
             may_cancel_live=not self.made_live,
             is_frozen=self.is_frozen,
             is_type_off=self.due.is_type_off,
+            is_over_quota=self.due.fires_left is not None
+            and self.created - self.due.runs_created >= self.due.fires_left,
             gate=self.gate,
             planned_for=planned.planned_for,
             due_at=planned.due_at,

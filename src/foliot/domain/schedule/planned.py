@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class SkipReason(StrEnum):
-    """The reason why a planned time did not run. `quota` is reserved: no path records it."""
+    """The reason why a planned time did not run."""
 
     OVERLAP = "overlap"
     BLACKOUT = "blackout"

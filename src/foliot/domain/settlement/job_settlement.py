@@ -31,8 +31,8 @@ class JobSettlement:
         """Decide the outcome of one of its runs, and apply the decision."""
         settlement = settle(run, outcome, self.state, now, jitter)
         self.state = state_after(run, self.state, settlement)
+        self._delta.add(settlement)
         if settlement.is_final:
-            self._delta.add(settlement)
             self.promotion = settlement.promotes or self.promotion
         return settlement
 

@@ -15,6 +15,7 @@ from foliot.domain.errors import ScheduleTooDear
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import (
+    FAILED_ATTEMPTS,
     FAILURES,
     AttemptStatus,
     JobEvent,
@@ -37,6 +38,7 @@ def settle(run: RunFacts, outcome: Outcome, state: JobState, now: datetime, jitt
     status = advance(run.status, end.event)
     attempt = None if end.attempt is None else advance(AttemptStatus.RUNNING, end.attempt)
     retries_used, losses = run.retries_used + end.retries, run.losses + end.losses
+    failed = attempt in FAILED_ATTEMPTS and status is not RunStatus.CANCELLED
     if end.retry_at is not None:
         return Settlement(
             run_id=run.id,
@@ -48,6 +50,7 @@ def settle(run: RunFacts, outcome: Outcome, state: JobState, now: datetime, jitt
             expires_at=end.expires_at,
             retries_used=retries_used,
             losses=losses,
+            counters=_ONE_FAILED_ATTEMPT if failed else NO_CHANGE,
         )
     event = _job_event(run, status, state)
     status_after = state.status if event is None else advance(state.status, event)
@@ -64,7 +67,7 @@ def settle(run: RunFacts, outcome: Outcome, state: JobState, now: datetime, jitt
         note=end.note,
         retries_used=retries_used,
         losses=losses,
-        counters=_counters(run, status),
+        counters=_counters(run, status).plus(_ONE_FAILED_ATTEMPT if failed else NO_CHANGE),
         last_run=_last_run(run, status, end.error, now),
         event=event,
         timer=timer,
@@ -173,6 +176,7 @@ def _counters(run: RunFacts, status: RunStatus) -> Counters:
     return _ONE_FAILURE if status in FAILURES else _ONE_RUN
 
 
+_ONE_FAILED_ATTEMPT = Counters(failed_attempts=1)
 _SKIPPED = Counters(skips=1)
 _ONE_RUN = Counters(runs=1)
 _ONE_SUCCESS = Counters(runs=1, successes=1, ends_streak=True)

@@ -45,12 +45,18 @@ class JobActions(Writes[Changed, Gone], Generic[Changed, Gone, Ran]):
         return self._write(self._ran, request)
 
     def pause(
-        self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None
+        self,
+        job_id: Ref,
+        *,
+        reason: str | None = None,
+        until: datetime | str | None = None,
+        drop_queued: bool = False,
     ) -> Changed:
-        """Pause a job: its schedule starts no run until it is resumed, or until `until`."""
-        request = post(
-            "/jobs/{job_id}/pause", {"job_id": job_id}, body=without_none(reason=reason, until=until)
-        )
+        """Pause a job: its schedule starts no run until it is resumed, or until `until`. `drop_queued` skips scheduled runs that
+        no worker has yet.
+        """
+        body = without_none(reason=reason, until=until, drop_queued=drop_queued or None)
+        request = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=body)
         return self._write(self._changed, request)
 
     def resume(self, job_id: Ref, *, catch_up: bool = False) -> Changed:

@@ -13,18 +13,21 @@ from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
 from foliot.storage.identity import keys, members
 from foliot.storage.identity.members import Member
+from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
 class MemberChanges:
-    """The fields to change. `mails` says whether `email` was given."""
+    """The fields to change. `mails` and `budgets` say whether `email` and `fires_per_day` were given."""
 
     name: str | None = None
     role: MemberRole | None = None
     is_active: bool | None = None
     email: str | None = None
     mails: bool = False
+    fires_per_day: int | None = None
+    budgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ async def change_in(
         wanted.email if wanted.mails else before.email,
         before.is_active if wanted.is_active is None else wanted.is_active,
         before.created_at,
+        wanted.fires_per_day if wanted.budgets else before.fires_per_day,
     )
     if after == before:
         return ChangedMember(before)
@@ -58,6 +62,8 @@ async def change_in(
     if _is_admin(before) and not _is_admin(after) and other_admins == 0:
         raise Conflict("This is the last administrator of the workspace.", hint="Make another one first.")
     await members.change(tx, after)
+    if after.fires_per_day != before.fires_per_day:
+        await fire_quotas.put(tx, caller.workspace_id, principal_id, after.fires_per_day)
     revoked = 0 if after.is_active else await keys.revoke_of_principal(tx, principal_id)
     audited = {**audit_fields(after), "revoked_keys": revoked} if revoked else audit_fields(after)
     await append_audit(
@@ -92,4 +98,5 @@ def audit_fields(member: Member) -> Mapping[str, Any]:
         "email": member.email,
         "role": principal.role.value,
         "active": member.is_active,
+        "fires_per_day": member.fires_per_day,
     }

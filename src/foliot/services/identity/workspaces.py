@@ -30,7 +30,7 @@ from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.queue import leases, waiting
 from foliot.storage.runs import statistics
-from foliot.storage.timers import timers
+from foliot.storage.timers import fire_quotas, timers
 from foliot.storage.tx import Database, Role, Tx
 
 ARCHIVED_AT_ONCE = 100  # jobs in one transaction
@@ -91,6 +91,7 @@ async def create(
                 pointer="/slug",
                 hint="Choose another slug; those of archived workspaces stay taken.",
             )
+        await fire_quotas.put(tx, made.id, made.id, made.quotas.get("fires_per_day"))
         await append_audit(tx, "workspace.created", ("workspace", made.id), by, after=_audit_fields(made))
         return made
 
@@ -145,6 +146,7 @@ async def change(
         )
         if after != before:
             await workspaces.change(tx, workspace_id, after.name, after.default_timezone, after.settings)
+            await fire_quotas.put(tx, workspace_id, workspace_id, after.quotas.get("fires_per_day"))
             thing = ("workspace", workspace_id)
             await append_audit(
                 tx, "workspace.changed", thing, by, before=_audit_fields(before), after=_audit_fields(after)

@@ -17,6 +17,7 @@ from foliot.domain.settlement.attempt_end import JobState
 from foliot.storage.jobs import calendars, dependencies, freezes, job_types
 from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.jobs.job_types import DisabledTypes
+from foliot.storage.timers.fire_quotas import FireQuotas
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
@@ -29,6 +30,7 @@ class JobContext:
     freezes: tuple[ScopedFreeze, ...] = ()
     gates: dict[JobId, Dependencies] = field(default_factory=dict)
     off: DisabledTypes = frozenset()
+    fire_quotas: FireQuotas = field(default_factory=FireQuotas)
 
     def job(self, row: TimerRow) -> Job:
         mine = tuple(self.calendars[each] for each in row.rules.spec.calendars if each in self.calendars)
@@ -73,6 +75,7 @@ class JobContext:
             freezes=self.freezes_of(row),
             gate=self.gates.get(row.job_id),
             is_type_off=self.is_off(row),
+            fires_left=self.fire_quotas.left_for(row),
             rules=row.rules if row.is_fast_path else None,
         )
 
@@ -84,8 +87,10 @@ async def load_job_context(
     gates: bool = False,
     frozen: Sequence[ScopedFreeze] | None = None,
     off: DisabledTypes | None = None,
+    quotas: FireQuotas | None = None,
 ) -> JobContext:
     """Load the context of locked timers. `frozen` (freezes since the earliest cursor) and `off` are given where they are known already.
+    `quotas` bind planned times alone, so only a tick gives them.
 
     Planning needs `gates`; decisions about existing runs do not.
     """
@@ -100,6 +105,7 @@ async def load_job_context(
         freezes=tuple(frozen),
         gates=await dependencies.load_facts(tx, gated),
         off=await _switched_off(tx, rows) if off is None and gates else off or frozenset(),
+        fire_quotas=FireQuotas() if quotas is None else quotas,
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
-from foliot.services.identity.quota_steps import check_job_quota
+from foliot.services.identity.quota_steps import check_restored_quota
 from foliot.services.jobs.job_status_steps import (
     PURGED_AT_ONCE,
     StatusMove,
@@ -49,10 +49,11 @@ async def pause(
     *,
     reason: str | None = None,
     until: datetime | None = None,
+    drop_queued: bool = False,
 ) -> StatusMove:
-    """Stop scheduled runs until a resume, or until `until`. Runs under way continue."""
+    """Stop scheduled runs until a resume, or until `until`. Runs under way continue; others wait, or end with `drop_queued`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        return await pause_in(tx, job_id, scope, reason=reason, until=until)
+        return await pause_in(tx, job_id, scope, reason=reason, until=until, drop_queued=drop_queued)
 
 
 async def disable(
@@ -95,7 +96,7 @@ async def restore(database: Database, scope: Scope, job_id: JobId) -> StatusMove
     """Bring a job back from the archive, with its history. It is disabled until it is resumed."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         move = await restore_in(tx, job_id, scope)
-        await check_job_quota(database, tx, scope.actor.quotas)
+        await check_restored_quota(database, tx, scope.actor.quotas)
         return move
 
 

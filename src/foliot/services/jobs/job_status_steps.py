@@ -15,15 +15,18 @@ from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
-from foliot.domain.outcomes import Cancelled
+from foliot.domain.outcomes import AskedSkip, Cancelled
 from foliot.domain.planning.plan import plan_resume
+from foliot.domain.run import Trigger
 from foliot.domain.run_end import TimerDelta
+from foliot.domain.schedule import SkipReason
 from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.scheduling.fire_steps import status_after, write_plan
+from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
@@ -37,6 +40,7 @@ from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
 _ATTEMPTS = 3
+DROPPED = "dropped by the pause of its job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Stop:
     event: JobEvent
     reason: str | None = None
     until: datetime | None = None
+    dropped: int = 0  # runs that the pause ended
 
     def check(self, now: datetime) -> None:
         if self.until is not None and self.until <= now:
@@ -67,10 +72,29 @@ async def pause_in(
     *,
     reason: str | None = None,
     until: datetime | None = None,
+    drop_queued: bool = False,
 ) -> StatusMove:
-    locked = await lock_job(tx, job_id, scope)
-    await stop(tx, [locked.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
+    locked = await lock_job(tx, job_id, scope, dependents=drop_queued)
+    order, row = Stop(JobEvent.PAUSE, reason, until), locked.row
+    if drop_queued:
+        order.check(tx.now)
+        row, dropped = await _drop_queued(tx, locked)
+        order = replace(order, dropped=dropped)
+    await stop(tx, [row], order, scope.actor)
     return StatusMove(JobStatus.PAUSED)
+
+
+async def _drop_queued(tx: Tx, locked: LockedJob) -> tuple[TimerRow, int]:
+    """End the scheduled runs that no worker has as skipped. Return the timer row after that, and how many ended."""
+    row, job_id = locked.row, locked.row.job_id
+    paused = advance(row.status, JobEvent.PAUSE)
+    writer, dropped = locked.writer(tx, row._replace(status=paused)), 0
+    for _ in range(_ATTEMPTS):  # between two, a claim may make a run wait for a limit, or a limit release one
+        if not (found := await waiting.unclaimed_of_job(tx, row, Trigger.SCHEDULE)):
+            break
+        dropped += len(await writer.end_unclaimed(found, AskedSkip(SkipReason.PAUSED, DROPPED)))
+    await finish_settlement(writer)
+    return row.with_load(writer.job(job_id).state.load), dropped
 
 
 async def disable_in(
@@ -99,6 +123,8 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     after: dict[str, Any] = {"reason": order.reason}
     if order.event is JobEvent.PAUSE:
         after["until"] = order.until and order.until.isoformat()
+        if order.dropped:
+            after["dropped_runs"] = order.dropped
         await jobs.set_paused_until(tx, order.until, *job_ids)
     action = "job.paused" if order.event is JobEvent.PAUSE else "job.disabled"
     entries = [

@@ -26,7 +26,10 @@ async def resolve_owner(
         return await _own(tx, scope.visible_owner, given)
     if given is None or given == str(current):
         return current
-    if given.lower() == ME:
+    if given.lower() in {
+        ME,
+        str(scope.actor.principal_id),
+    }:  # an administrator of the installation is not a member
         return scope.actor.principal_id
     return (await require_member(tx, given)).principal.id
 

@@ -25,6 +25,7 @@ from foliot.services.runs.explain_steps import (
 from foliot.storage.runs import explain_queries, run_history
 from foliot.storage.runs.explain_queries import MOST_NAMED
 from foliot.storage.runs.run_history import RunWithRevision
+from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["RunExplanation", "explain_instant", "explain_run"]
@@ -71,6 +72,7 @@ async def explain_instant(
                 paused_until=subject.paused_until,
                 freezes=await asked.freezes(min(at, tx.now)),
                 switched_off=await asked.switched_off(),
+                no_fires_until=await fire_quotas.used_up_until(tx, job_id),
                 waits_for=await asked.hangs_on(),
                 status_by=subject.status_by,
                 gate=await asked.upstreams(EdgeMode.GATE) or None,

@@ -333,13 +333,19 @@ async def _explain_bound(
     return explain_bound(asked.job, record, bound, ready.type, tx.now, place)
 
 
+def _offers(worker: AliveWorker) -> str:
+    offers = [
+        f"{what}: {', '.join(names)}"
+        for what, names in (("queues", worker.queues), ("types", worker.types))
+        if names
+    ]
+    offers += ["shutting down"] if worker.is_draining else []
+    return f" ({'; '.join(offers)})" if offers else ""
+
+
 def _alive(workers: list[AliveWorker]) -> str:
     if not workers:
         return "No worker is alive."
-    named = [
-        f"{worker.name} (queues: {', '.join(worker.queues)}; types: {', '.join(worker.types)}"
-        f"{'; shutting down' if worker.is_draining else ''})"
-        for worker in workers[:MOST_NAMED]
-    ]
+    named = [f"{worker.name}{_offers(worker)}" for worker in workers[:MOST_NAMED]]
     more = f", and {len(workers) - MOST_NAMED} more" if len(workers) > MOST_NAMED else ""
     return f"Workers alive: {', '.join(named)}{more}."

@@ -88,7 +88,7 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
         found = (await require_visible_run(tx, run_id, scope)).run
         tried = await run_history.list_attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await _with_inputs(tx, await _with_progress(tx, [found]))
-        tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
+        tried = await _with_inputs_of_attempts(tx, found, await _with_names(tx, tried[-MOST_ATTEMPTS:]))
         return replace(
             shown,
             attempts=tried,
@@ -102,8 +102,9 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
 
 async def attempts_of(database: Database, scope: Scope, run_id: RunId) -> tuple[AttemptRecord, ...]:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await require_visible_run(tx, run_id, scope)
-        return await _with_names(tx, await run_history.list_attempts(tx, run_id))
+        found = (await require_visible_run(tx, run_id, scope)).run
+        tried = await _with_names(tx, await run_history.list_attempts(tx, run_id))
+        return await _with_inputs_of_attempts(tx, found, tried)
 
 
 async def of_job(
@@ -192,15 +193,30 @@ async def recent(
 
 
 async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """Add the effective input. A run stores only its own input; the payload is the job's when the run started."""
+    """Add the effective input. A run stores only its own input; the payload is that of the revision its newest attempt ran."""
     payloads = await run_history.load_payloads(tx, {run.job_id for run in runs})
     return tuple(
-        replace(
-            run, input=effective_input(payloads[run.job_id].at(run.started_at or run.finished_at), run.input)
-        )
+        replace(run, input=effective_input(payloads[run.job_id].of(run.revision, _ended_at(run)), run.input))
         if run.job_id in payloads
         else run
         for run in runs
+    )
+
+
+def _ended_at(run: RunRecord) -> datetime | None:
+    """Return an instant whose payload an ended run of an older version had; None for a run that may start again."""
+    return run.finished_at and (run.started_at or run.finished_at)
+
+
+async def _with_inputs_of_attempts(
+    tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]
+) -> tuple[AttemptRecord, ...]:
+    payloads = (await run_history.load_payloads(tx, {run.job_id})).get(run.job_id) if tried else None
+    if payloads is None:
+        return tuple(tried)
+    return tuple(
+        replace(each, input=effective_input(payloads.of(each.revision, each.leased_at), run.input))
+        for each in tried
     )
 
 

@@ -10,10 +10,11 @@ Why: docs/decisions/400-fast-path-of-a-tick.md
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from foliot.domain.ids import WorkspaceId
 from foliot.domain.planning.fast_path import shared_plan_at
 from foliot.domain.schedule import Interval
 from foliot.storage.arrays import instant_of, raw_instant, text_piece
@@ -38,13 +39,15 @@ def split_due(
     now: datetime,
     frozen: Sequence[ScopedFreeze] = (),
     off: DisabledTypes = frozenset(),
+    limited: Collection[WorkspaceId] = (),
 ) -> tuple[list[FastFire], list[DueTimer]]:
     """Return the fires of the timers on the fast path, and the other timers.
 
-    `frozen` are the freezes since the earliest cursor: jobs of their workspaces are planned one by one, as are jobs of `off` types.
+    `frozen` are the freezes since the earliest cursor: jobs of their workspaces are planned one by one, as are jobs of `off`
+    types and of the workspaces with a quota of fires.
     """
     fires, others, instant = [], [], raw_instant(now)
-    excluded = {each.workspace_id.bytes for each in frozen}
+    excluded = {each.workspace_id.bytes for each in frozen} | {each.bytes for each in limited}
     off_types = {(workspace_id.bytes, text_piece(kind)) for workspace_id, kind in off}
     for timer in taken:
         if timer.is_fast_path and timer.workspace_id not in excluded:

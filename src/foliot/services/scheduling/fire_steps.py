@@ -11,12 +11,12 @@ from foliot.domain.outcomes import AskedSkip
 from foliot.domain.run_plan import EndGateWait, NewRun, Plan, SkippedTime
 from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, finish_settlement
-from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter, log_stops
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import UnreadableRules
 from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.notifications import missed_runs
-from foliot.storage.timers import fires
+from foliot.storage.timers import fire_quotas, fires
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
@@ -32,6 +32,7 @@ _REASONS = {
 async def write_plans(tx: Tx, context: JobContext, planned: Sequence[PlannedTimer]) -> int:
     """Write the plans of a batch; return how many records were made."""
     recorded = await fires.fire(tx, planned)
+    await fire_quotas.spend(tx, context.fire_quotas, planned)
     await _notice_errors(tx, planned)
     await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], {}, ENGINE_ACTOR)
     return recorded
@@ -50,6 +51,7 @@ async def write_plan(
     """
     planned = await fires.without_recorded(tx, [planned_timer])
     recorded = await fires.fire(tx, planned)
+    await fire_quotas.spend(tx, context.fire_quotas, planned)
     await _notice_errors(tx, planned)
     await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], dependents, by)
     return recorded
@@ -124,7 +126,9 @@ async def _write_effects(
             writer.requeue_scheduled(row.job_id)
     await dependencies.consume(tx, consumed)
     await finish_settlement(writer)
-    await jobs.change_status(tx, [_status_change(each) for each in planned if each.plan.events], by)
+    changes = [_status_change(each) for each in planned if each.plan.events]
+    await jobs.change_status(tx, changes, by)
+    log_stops(changes)
 
 
 def _row_after(each: PlannedTimer) -> TimerRow:

@@ -19,7 +19,7 @@ from foliot.services.evaluation import evaluate
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.scheduling.fire_steps import write_plan
 from foliot.storage.errors import is_misfit
-from foliot.storage.timers import timers
+from foliot.storage.timers import fire_quotas, timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Database, Role
 
@@ -55,7 +55,8 @@ async def fire_job(database: Database, job_id: JobId, decide: PlanFunction) -> i
         row = rows.get(job_id)
         if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
             return 0  # another node has fired it
-        context = await load_job_context(tx, rows.values(), gates=True)
+        quotas = await fire_quotas.lock(tx, [row.workspace_id], [job_id])
+        context = await load_job_context(tx, rows.values(), gates=True, quotas=quotas)
         due = context.due(row)
         plan = await evaluate(due.job.timetable, lambda: decide(due, tx.now), is_tick=True)
         planned = PlannedTimer(row, plan)

@@ -16,7 +16,7 @@ from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.fire_steps import may_end_runs, write_plans
 from foliot.services.scheduling.single_job import fire_one_by_one
 from foliot.storage.jobs import freezes, job_types
-from foliot.storage.timers import fires, outages, timers
+from foliot.storage.timers import fire_quotas, fires, outages, timers
 from foliot.storage.timers.fires import AlreadyRecordedError, PlannedTimer
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role
@@ -58,12 +58,15 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         # Read once the timers are locked: a freeze that comes later waits for them.
         frozen = await freezes.list_since(tx, min(fires.earliest_cursor(taken), tx.now))
         off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
-        fast, others = ([], taken) if is_careful else split_due(taken, tx.now, frozen, off)
+        quotas = await fire_quotas.lock(tx, fires.workspace_ids_of(taken), fires.job_ids_of(taken))
+        fast, others = (
+            ([], taken) if is_careful else split_due(taken, tx.now, frozen, off, quotas.workspace_ids)
+        )
         recorded = await fires.fire_fast(tx, fast)
         if not others:
             return TickResult(len(taken), recorded, tx.now)
         rows = [timer.read() for timer in others]
-        context = await load_job_context(tx, rows, gates=True, frozen=frozen, off=off)
+        context = await load_job_context(tx, rows, gates=True, frozen=frozen, off=off, quotas=quotas)
         planned = await _plan_all(rows, context, tx.now)
         if is_careful:
             planned = await fires.without_recorded(tx, planned)
@@ -110,7 +113,9 @@ async def _plan_all(rows: Sequence[TimerRow], context: JobContext, now: datetime
 
 def _plan(row: TimerRow, context: JobContext, now: datetime) -> PlannedTimer:
     try:
-        return PlannedTimer(row, plan(context.due(row), now))
+        planned = plan(context.due(row), now)
+        context.fire_quotas.take(row, planned)
+        return PlannedTimer(row, planned)
     except Exception as error:  # one bad job must never stop the others
         log.exception("job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)})
         return PlannedTimer(row, plan_error(row.timer, now, row.errors, error), row.errors + 1)

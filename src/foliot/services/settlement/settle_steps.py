@@ -179,10 +179,7 @@ class SettlementWriter:
         await notices.insert(self.tx, self._take_notices())  # before the stop of a job that they lead to
         if pending.changes:
             await jobs.change_status(self.tx, pending.changes, ENGINE_ACTOR)
-        for change in pending.changes:
-            if change.status in (JobStatus.PAUSED, JobStatus.FAILED):
-                facts = {"job": str(change.job_id), "status": change.status.value, "reason": change.reason}
-                log.warning("job.stopped", extra=facts)
+        log_stops(pending.changes)
 
     async def give_back_permits(self) -> None:
         """Give back the permits of ended leases. The caller does it last: a claim holds runs while it waits for the limits, so a
@@ -270,6 +267,14 @@ def _failure_of(run: RunFacts, settlement: Settlement) -> tuple[NoticeEvent, Job
         return NoticeEvent.MISSED, run.job_id, run.id, {"missed": 1, "reason": error.message}
     facts = {"error": _error_of(settlement), "retries": settlement.retries_used}
     return NoticeEvent.RUN_FAILED, run.job_id, run.id, facts
+
+
+def log_stops(changes: Iterable[StatusChange]) -> None:
+    """Log the jobs that the engine stopped: by their breaker, or because they could not be planned."""
+    for change in changes:
+        if change.status in (JobStatus.PAUSED, JobStatus.FAILED):
+            facts = {"job": str(change.job_id), "status": change.status.value, "reason": change.reason}
+            log.warning("job.stopped", extra=facts)
 
 
 def _error_of(settlement: Settlement) -> dict[str, str] | None:

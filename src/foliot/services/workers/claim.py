@@ -105,6 +105,7 @@ class Work(NamedTuple):
     workspace: str = ""  # its slug
     number: int = 0
     triggered_by: str | None = None
+    upstream: dict[str, Any] | None = None  # the run whose end triggered it: job_id, run_id, status, output
 
     def __repr__(self) -> str:
         return f"Work({self.claimed!r})"  # a log line must not show secrets
@@ -148,9 +149,9 @@ async def claim_work(database: Database, claimer: Claimer, vault: Vault | None =
             found.orphans.append(claimed)
             continue
         payload = job.payload or {}
-        number, given, by = run or (0, None, None)
+        number, given, by, upstream = run or (0, None, None, None)
         run_input = dict(payload) if given is None else effective_input(payload, given)
-        config, facts = job.config or {}, (job.workspace, number, by)
+        config, facts = job.config or {}, (job.workspace, number, by, upstream)
         found.work.append(Work(claimed, job.name, config, run_input, time_left, (), *facts))
     if any(may_refer(each.config) for each in found.work):
         return ClaimResult(await _with_secrets(database, claimer, vault, found.work), found.orphans)

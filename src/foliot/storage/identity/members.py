@@ -21,6 +21,7 @@ class Member:
     email: str | None
     is_active: bool
     created_at: datetime
+    fires_per_day: int | None = None  # runs that the schedules of its jobs may start in a day
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ UPDATE principals SET active = true WHERE id = %(id)s AND NOT active;
 
 -- name: page
 SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "principal.kind", name AS "principal.name",
-       role AS "principal.role", email, active AS is_active, created_at
+       role AS "principal.role", email, active AS is_active, created_at,
+       (SELECT per_day FROM fire_quotas WHERE fire_quotas.workspace_id = principals.workspace_id AND subject_id = id) AS fires_per_day
   FROM principals
  WHERE workspace_id = %(workspace_id)s
    AND (%(id)s::uuid IS NULL OR id = %(id)s)
@@ -36,7 +37,8 @@ SELECT id FROM principals
 -- name: lock_shared
 -- FOR SHARE: the removal of a member waits for the jobs that are being given to it, and then finds them.
 SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "principal.kind", name AS "principal.name",
-       role AS "principal.role", email, active AS is_active, created_at
+       role AS "principal.role", email, active AS is_active, created_at,
+       (SELECT per_day FROM fire_quotas WHERE fire_quotas.workspace_id = principals.workspace_id AND subject_id = id) AS fires_per_day
   FROM principals
  WHERE workspace_id = %(workspace_id)s
    AND (id::text = lower(%(given)s) OR lower(name) = lower(%(given)s) OR lower(email) = lower(%(given)s))
@@ -55,5 +57,6 @@ UPDATE principals SET name = %(name)s, email = %(email)s, role = %(role)s, activ
 -- name: find
 -- A principal of the workspace, or of the installation where this transaction sees those.
 SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "principal.kind", name AS "principal.name",
-       role AS "principal.role", email, active AS is_active, created_at
+       role AS "principal.role", email, active AS is_active, created_at,
+       (SELECT per_day FROM fire_quotas WHERE fire_quotas.workspace_id = principals.workspace_id AND subject_id = id) AS fires_per_day
   FROM principals WHERE id = %(id)s;

@@ -13,7 +13,7 @@ from foliot.domain.definition import Definition
 from foliot.domain.dependencies import EdgeMode
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.domain.lifecycle import FireStatus, JobStatus, RunStatus
 from foliot.storage.filter_sql import filled
 from foliot.storage.jobs.definitions import definition_json, definition_of, spec_text
 from foliot.storage.queries import sql
@@ -54,8 +54,12 @@ class StoredJob:
     success_count: int
     failure_count: int
     skip_count: int
+    schedule_error_count: int
+    failed_attempt_count: int
     failures_in_a_row: int
     last_fire_at: datetime | None
+    last_fire_status: FireStatus | None
+    last_fire_run_id: RunId | None
     last_run_at: datetime | None
     last_run_id: RunId | None
     last_run_status: RunStatus | None

@@ -53,14 +53,14 @@ ended AS (
     UPDATE runs
        SET status = settled.status, skip_reason = settled.skip_reason, note = COALESCE(settled.note, runs.note), error = settled.error,
            output = settled.output, started_at = gone.started_at, finished_at = %(now)s, attempt_count = gone.attempts,
-           fence = gone.fence, worker_id = gone.worker_id
+           fence = gone.fence, worker_id = gone.worker_id, revision = gone.revision
       FROM settled JOIN gone USING (run_id)
      WHERE runs.id = settled.run_id AND settled.retry_at IS NULL
  RETURNING runs.id),
 tried AS (
-    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, error, external_id)
+    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, error, external_id, revision)
     SELECT gone.workspace_id, gone.run_id, gone.attempts, settled.attempt, gone.worker_id, gone.fence, gone.leased_at, %(now)s,
-           settled.error, gone.external_id
+           settled.error, gone.external_id, gone.revision
       FROM settled JOIN gone USING (run_id)
      WHERE settled.retry_at IS NOT NULL OR gone.attempts > 1 OR gone.external_id IS NOT NULL),
 again AS (
@@ -118,15 +118,15 @@ gone AS (
        AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
        AND NOT EXISTS (SELECT FROM excluded WHERE excluded.job_id = leases.job_id)
  RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
-           leases.started_at, leases.external_id, reported.output),
+           leases.started_at, leases.external_id, leases.revision, reported.output),
 ended AS (
     UPDATE runs
        SET status = 'succeeded', skip_reason = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
-           finished_at = %(now)s, attempt_count = gone.attempts, fence = gone.fence, worker_id = gone.worker_id
+           finished_at = %(now)s, attempt_count = gone.attempts, fence = gone.fence, worker_id = gone.worker_id, revision = gone.revision
       FROM gone WHERE runs.id = gone.run_id),
 tried AS (
-    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, external_id)
-    SELECT workspace_id, run_id, attempts, 'succeeded', worker_id, fence, leased_at, %(now)s, external_id
+    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, external_id, revision)
+    SELECT workspace_id, run_id, attempts, 'succeeded', worker_id, fence, leased_at, %(now)s, external_id, revision
       FROM gone WHERE attempts > 1 OR external_id IS NOT NULL),
 counted AS (
     UPDATE timers
@@ -146,7 +146,8 @@ SELECT run_id FROM reported EXCEPT ALL SELECT run_id FROM gone;
 WITH gone AS (
     UPDATE runs
        SET status = ended.status, skip_reason = ended.skip_reason, note = COALESCE(ended.note, runs.note), error = ended.error,
-           started_at = ended.started_at, finished_at = %(now)s, attempt_count = ended.attempts, fence = ended.fence
+           started_at = ended.started_at, finished_at = %(now)s, attempt_count = ended.attempts, fence = ended.fence,
+           revision = (SELECT revision FROM attempts WHERE attempts.run_id = runs.id ORDER BY number DESC LIMIT 1)
       FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(errors)s::jsonb[],
                   %(started_at)s::timestamptz[], %(attempts)s::int[], %(fences)s::int[])
            AS ended (run_id, status, skip_reason, note, error, started_at, attempts, fence)

@@ -30,6 +30,7 @@ from foliot.storage.tx import Tx
 
 _ATTEMPTS = 2  # between two of them a claim may make a run wait for a limit, or a limit release one
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+_REVISION_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "revisions": ints}
 _EXTERNAL_ID_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "external_ids": texts}
 
 
@@ -91,6 +92,7 @@ class Claimed(NamedTuple):
     attempt: int
     deadline_at: datetime
     trigger: Trigger
+    revision: int | None = None  # of its job; a remote worker does not know it
 
 
 class ClaimOrder(NamedTuple):
@@ -117,14 +119,16 @@ class ClaimedJob(NamedTuple):
     config: dict[str, Any] | None
     payload: dict[str, Any] | None
     workspace: str  # its slug
+    revision: int
 
 
 class ClaimedRun(NamedTuple):
-    """The record of a claimed run: its number, and, where no schedule planned it, its own input and who asked for it."""
+    """The record of a claimed run: its number, and, where no schedule planned it, its own input and who or what asked for it."""
 
     number: int
     input: Any
     triggered_by: str | None
+    upstream: dict[str, Any] | None  # the run whose end triggered it: job_id, run_id, status, output
 
 
 class LoadedRun(NamedTuple):
@@ -234,11 +238,18 @@ async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
     """Load the jobs and the records of claimed runs."""
     params = {"job_ids": uuids([each.job_id for each in claimed])}
     rows = await tx.fetch_tuples(sql.run_queue.jobs_of_runs, params)
-    jobs = {job_id: ClaimedJob(name, config, payload, slug) for job_id, name, config, payload, slug in rows}
+    jobs = {row[0]: ClaimedJob(*row[1:]) for row in rows}
+    edited = [
+        (each.run_id, job.revision)
+        for each in claimed
+        if (job := jobs.get(each.job_id)) is not None and job.revision != each.revision
+    ]
+    if edited:
+        await tx.execute(sql.run_queue.correct_revisions, packed(_REVISION_COLUMNS, edited))
     found = await tx.fetch_tuples(
         sql.run_queue.records_of_runs, {"run_ids": uuids([each.run_id for each in claimed])}
     )
-    runs = {run_id: ClaimedRun(number, given, by) for run_id, number, given, by in found}
+    runs = {row[0]: ClaimedRun(*row[1:]) for row in found}
     return [
         LoadedRun(each, jobs.get(each.job_id), runs.get(each.run_id), each.deadline_at - tx.now)
         for each in claimed
@@ -257,7 +268,7 @@ async def claim(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) ->
         rows = await tx.fetch_tuples(sql.run_queue.claim, params)
     except UniqueViolation as error:
         raise OverlapFoundError from error
-    return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
+    return [Claimed._make((*row[:-2], _TRIGGERS[row[-2]], row[-1])) for row in rows]
 
 
 async def claim_locked(
@@ -272,7 +283,7 @@ async def claim_locked(
         return []
     params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "longest": longest}
     rows = await tx.fetch_tuples(sql.run_queue.claim_locked, {**params, "now": tx.now})
-    return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
+    return [Claimed._make((*row[:-2], _TRIGGERS[row[-2]], row[-1])) for row in rows]
 
 
 async def promote(tx: Tx, runs: Sequence[WaitingRun]) -> None:

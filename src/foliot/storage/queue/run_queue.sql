@@ -132,13 +132,22 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
 
 -- name: jobs_of_runs
 -- Definitions are rarely in the cache, so the claim itself does not join them.
-SELECT jobs.id, jobs.name, definition -> 'config', definition -> 'payload', workspaces.slug
+SELECT jobs.id, jobs.name, definition -> 'config', definition -> 'payload', workspaces.slug, jobs.revision
   FROM jobs JOIN workspaces ON workspaces.id = jobs.workspace_id
  WHERE jobs.id = ANY (%(job_ids)s::uuid[]);
 
+-- name: correct_revisions
+-- Leases of jobs that were edited between the claim and the read of their definition.
+UPDATE leases SET revision = read.revision
+  FROM unnest(%(run_ids)s::uuid[], %(revisions)s::int[]) AS read (run_id, revision)
+ WHERE leases.run_id = read.run_id;
+
 -- name: records_of_runs
 -- Runs that were fired a moment ago: the probes of the primary key stay at its right edge.
-SELECT id, number, input, triggered_by FROM runs WHERE id = ANY (%(run_ids)s::uuid[]);
+SELECT id, number, input, triggered_by,
+       (SELECT jsonb_build_object('job_id', upstream.job_id, 'run_id', upstream.id, 'status', upstream.status, 'output', upstream.output)
+          FROM runs AS upstream WHERE upstream.id = runs.upstream_run_id) AS upstream
+  FROM runs WHERE id = ANY (%(run_ids)s::uuid[]);
 
 -- name: claim
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED: rival
@@ -159,12 +168,12 @@ gone AS (DELETE FROM ready USING taken WHERE ready.ctid = taken.address RETURNIN
 leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts, retries, losses,
-                        started_at, last_error)
+                        started_at, last_error, revision)
     SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + LEAST(timeout, %(longest)s), queue, type, priority, available_at,
            planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts + 1, retries, losses,
-           COALESCE(started_at, %(now)s), last_error
+           COALESCE(started_at, %(now)s), last_error, (SELECT revision FROM jobs WHERE jobs.id = gone.job_id)
       FROM gone
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, revision),
 announced AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
     SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts
@@ -176,13 +185,13 @@ SELECT * FROM leased;
 WITH leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, host_id, read_only, timeout, expires_at, trigger, attempts, retries, losses,
-                        started_at, last_error)
+                        started_at, last_error, revision)
     SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + LEAST(timeout, %(longest)s), queue, type, priority, available_at,
            planned_for, exclusive, concurrency_key, %(host_id)s, read_only, timeout, expires_at, trigger, attempts + 1, retries, losses,
-           COALESCE(started_at, %(now)s), last_error
+           COALESCE(started_at, %(now)s), last_error, (SELECT revision FROM jobs WHERE jobs.id = ready.job_id)
       FROM ready WHERE run_id = ANY (%(run_ids)s)
         ON CONFLICT DO NOTHING
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, revision),
 gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id),
 announced AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)

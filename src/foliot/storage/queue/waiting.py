@@ -72,12 +72,12 @@ async def at_settled_gates(tx: Tx, limit: int) -> dict[RunId, JobId]:
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
-async def unclaimed_of_job(tx: Tx, row: TimerRow) -> list[RunId]:
-    """Return the runs of a job that no worker has."""
+async def unclaimed_of_job(tx: Tx, row: TimerRow, trigger: Trigger | None = None) -> list[RunId]:
+    """Return the runs of a job that no worker has; with `trigger`, those that it made."""
     if row.load.is_idle:
         return []
     rows = await tx.fetch(sql.waiting.unclaimed_of_job, queue_address(row))
-    return [found["run_id"] for found in rows]
+    return [found["run_id"] for found in rows if trigger is None or found["trigger"] == trigger.value]
 
 
 async def leased_of_job(tx: Tx, job_id: JobId) -> list[RunId]:

@@ -37,11 +37,11 @@ SELECT run_id, job_id, available_at, expires_at, trigger, waits_for
 
 -- name: unclaimed_of_job
 -- `ready` is searched by the queue or target of the job, which its rows always match; it needs no index by job.
-SELECT run_id FROM ready
+SELECT run_id, trigger FROM ready
  WHERE ((target IS NULL AND queue = %(queue)s AND workspace_id = %(workspace_id)s) OR (target = %(target)s AND workspace_id = %(workspace_id)s))
    AND job_id = %(job_id)s
 UNION ALL
-SELECT run_id FROM waiting WHERE job_id = %(job_id)s;
+SELECT run_id, trigger FROM waiting WHERE job_id = %(job_id)s;
 
 -- name: leased_of_job
 SELECT run_id FROM leases WHERE job_id = %(job_id)s;

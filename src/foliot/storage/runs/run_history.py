@@ -54,6 +54,7 @@ class RunRecord:
     upstream_run_id: RunId | None
     created_at: datetime
     cancel_requested_at: datetime | None
+    revision: int | None = None  # of the newest attempt
     attempts: tuple[AttemptRecord, ...] | None = None  # None if not loaded
     progress: Progress | None = None  # while it runs, if its handler reports it
     triggered_by_name: str | None = None
@@ -103,21 +104,26 @@ class AttemptRecord:
     ended_at: datetime | None
     error: RunError | None
     external_id: str | None = None  # its id in the other engine that runs it
+    revision: int | None = None  # of the job; None where an older version ran it
+    input: Any = None
     called: WorkerName | None = None  # of its worker
 
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """A job's payloads, each with the start of its validity, the newest first."""
+    """A job's payloads, each with the first revision and instant of its validity, the newest first."""
 
-    since: tuple[tuple[datetime, Mapping[str, Any]], ...]
+    since: tuple[tuple[int, datetime, Mapping[str, Any]], ...]
 
-    def at(self, instant: datetime | None) -> Mapping[str, Any]:
-        """Return the payload at `instant`; without one, the current payload."""
-        for since, payload in self.since:
-            if instant is None or since <= instant:
+    def of(self, revision: int | None, instant: datetime | None) -> Mapping[str, Any]:
+        """Return the payload of the revision; without one that in force at `instant`; without both the current one."""
+        for first, since, payload in self.since:
+            if revision is not None:
+                if first <= revision:
+                    return payload
+            elif instant is None or since <= instant:
                 return payload
-        return self.since[-1][1]
+        return self.since[-1][2]
 
 
 async def load_run(tx: Tx, run_id: RunId) -> RunWithRevision | None:
@@ -134,10 +140,10 @@ async def load_earliest_start(tx: Tx, run_id: RunId) -> datetime | None:
 
 
 async def load_payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
-    found: dict[JobId, list[tuple[datetime, Mapping[str, Any]]]] = {}
+    found: dict[JobId, list[tuple[int, datetime, Mapping[str, Any]]]] = {}
     if job_ids:
         for row in await tx.fetch_as(_Payload, sql.run_history.list_payloads, {"job_ids": list(job_ids)}):
-            found.setdefault(row.job_id, []).append((row.at, row.payload or {}))
+            found.setdefault(row.job_id, []).append((row.revision, row.at, row.payload or {}))
     return {job_id: Payloads(tuple(since)) for job_id, since in found.items()}
 
 
@@ -187,6 +193,7 @@ def _milliseconds(start: datetime | None, end: datetime | None) -> int | None:
 
 class _Payload(NamedTuple):
     job_id: JobId
+    revision: int
     at: datetime
     payload: Mapping[str, Any] | None
 
@@ -222,6 +229,7 @@ class RunRow:
     retry_of: RunId | None
     upstream_run_id: RunId | None
     cancel_requested_at: datetime | None
+    revision: int | None
 
     @property
     def record(self) -> RunRecord:
@@ -254,4 +262,5 @@ class RunRow:
             upstream_run_id=self.upstream_run_id,
             created_at=self.created_at,
             cancel_requested_at=self.cancel_requested_at,
+            revision=self.revision,
         )

@@ -3,15 +3,15 @@ SELECT * FROM run_records WHERE id = %(run_id)s;
 
 -- name: list_attempts
 -- A run that ended with its first attempt has no row in attempts: the run is the record. The lease is the attempt under way.
-SELECT number, status, worker_id AS worker, fence, leased_at, ended_at, error, external_id FROM attempts WHERE run_id = %(run_id)s
+SELECT number, status, worker_id AS worker, fence, leased_at, ended_at, error, external_id, revision FROM attempts WHERE run_id = %(run_id)s
 UNION ALL
 SELECT 1, CASE status WHEN 'interrupted' THEN 'lost' WHEN 'skipped' THEN 'succeeded' ELSE status END, worker_id, fence, started_at,
-       finished_at, error, NULL
+       finished_at, error, NULL, revision
   FROM runs
  WHERE id = %(run_id)s AND status IS NOT NULL AND attempt_count = 1 AND worker_id IS NOT NULL
    AND NOT EXISTS (SELECT FROM attempts WHERE attempts.run_id = runs.id)
 UNION ALL
-SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL, external_id FROM leases WHERE run_id = %(run_id)s
+SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL, external_id, revision FROM leases WHERE run_id = %(run_id)s
  ORDER BY number;
 
 -- name: load_earliest_start
@@ -21,7 +21,7 @@ SELECT available_at FROM waiting WHERE run_id = %(run_id)s;
 
 -- name: list_payloads
 -- The payloads of these jobs over time, from the revisions that changed them.
-SELECT job_id, at, payload
+SELECT job_id, revision, at, payload
   FROM (SELECT job_id, revision, at, definition -> 'payload' AS payload,
                lag(definition -> 'payload') OVER steps AS before, row_number() OVER steps AS step
           FROM revisions WHERE job_id = ANY (%(job_ids)s)

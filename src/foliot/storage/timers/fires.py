@@ -10,6 +10,7 @@ from uuid import UUID
 
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import JobLoad
+from foliot.domain.lifecycle import FireStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.run_plan import MAX_COUNTED, NewRun, Plan, PlanRecord, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason
@@ -38,7 +39,8 @@ from foliot.storage.tx import Row, Tx
 _TIMER_COLUMNS: dict[str, Packer] = {
     "job_id": uuids, "version": bigints, "cursor_at": instants, "due_at": instants, "next_at": instants, "ending": texts,
     "live": ints, "waiting": ints, "live_run_id": uuids, "live_until": instants, "uses_skip_next": booleans,
-    "errors": smallints, "fires": ints, "numbers": ints, "skips": bigints,
+    "errors": smallints, "fires": ints, "numbers": ints, "skips": bigints, "fire_status": texts, "fire_run_id": uuids,
+    "schedule_errors": ints,
 }  # fmt: skip
 _RUN_COLUMNS: dict[str, Packer] = {
     "run_workspace_id": uuids, "run_id": uuids, "run_job_id": uuids, "run_number": bigints, "status": texts,
@@ -209,7 +211,9 @@ def _flatten(
 ) -> None:
     """Append one timer and its records as rows of the arrays that `fire` takes."""
     row, plan, errors = planned_timer
-    number, load, fires, skips = row.number, JobLoad(), 0, 0
+    number, load, fires, skips, schedule_errors = row.number, JobLoad(), 0, 0, 0
+    fire_status: FireStatus | None = None
+    fire_run_id: UUID | None = None
     live_run_id: UUID | None = None
     live_until: datetime | None = row.live_until
     spec, exclusive = row.rules.spec, row.rules.is_exclusive
@@ -218,7 +222,7 @@ def _flatten(
         identity = (row.workspace_id, run_id := next(ids), row.job_id, number)
         match record:
             case NewRun(planned=planned):
-                fires += 1
+                fires, fire_status, fire_run_id = fires + 1, FireStatus.QUEUED, run_id
                 if record.waits_for is WaitsFor.TURN:
                     load = load.queue()
                 else:  # live, even where a gate or a freeze still holds it
@@ -231,7 +235,9 @@ def _flatten(
                     spec.limits.timeout, record.expires_at, spec.target and spec.target.text, spec.read_only,
                 ))  # fmt: skip
             case SkippedTime(planned=planned):
-                skips += 1
+                skips, fire_status, fire_run_id = skips + 1, FireStatus.SKIPPED, run_id
+                if record.reason is SkipReason.SCHEDULER_ERROR:
+                    schedule_errors, fire_status = schedule_errors + 1, FireStatus.SCHEDULER_FAILED
                 note = record.note or (row.skip_next if record.reason is SkipReason.OPERATOR else None)
                 runs.append((
                     *identity, "skipped", record.reason.value, note, planned.planned_for, planned.local, planned.fold,
@@ -239,6 +245,7 @@ def _flatten(
                 ))  # fmt: skip
             case SkippedRange(first=first, last=last):
                 skips += MAX_COUNTED if record.count is None else record.count
+                fire_status, fire_run_id = FireStatus.SKIPPED, run_id
                 runs.append((
                     *identity, "skipped", record.reason.value, record.note, first.planned_for, first.local, first.fold,
                     row.schedule_rev, last.planned_for, record.count, *_NOWHERE,
@@ -248,7 +255,7 @@ def _flatten(
     timer = plan.timer
     timers.append((
         row.job_id, row.version, timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value, *load,
-        live_run_id, live_until, plan.uses_skip_next, errors, fires, number - row.number, skips,
+        live_run_id, live_until, plan.uses_skip_next, errors, fires, number - row.number, skips, fire_status, fire_run_id, schedule_errors,
     ))  # fmt: skip
 
 

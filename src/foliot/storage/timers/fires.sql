@@ -24,13 +24,16 @@ WITH moved AS (
            skip_next = CASE WHEN new.uses_skip_next THEN NULL ELSE timers.skip_next END, errors = new.errors,
            runs_created = timers.runs_created + new.fires, number = timers.number + new.numbers,
            fire_count = timers.fire_count + new.fires, skip_count = timers.skip_count + new.skips,
-           last_fire_at = CASE WHEN new.fires > 0 THEN %(now)s ELSE timers.last_fire_at END
+           last_fire_at = CASE WHEN new.fires > 0 THEN %(now)s ELSE timers.last_fire_at END,
+           last_fire_status = COALESCE(new.fire_status, timers.last_fire_status),
+           last_fire_run_id = COALESCE(new.fire_run_id, timers.last_fire_run_id),
+           schedule_error_count = timers.schedule_error_count + new.schedule_errors
       FROM unnest(%(job_id)s::uuid[], %(version)s::bigint[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[],
                   %(next_at)s::timestamptz[], %(ending)s::text[], %(live)s::int[], %(waiting)s::int[], %(live_run_id)s::uuid[],
                   %(live_until)s::timestamptz[], %(uses_skip_next)s::boolean[], %(errors)s::smallint[], %(fires)s::int[],
-                  %(numbers)s::int[], %(skips)s::bigint[])
+                  %(numbers)s::int[], %(skips)s::bigint[], %(fire_status)s::text[], %(fire_run_id)s::uuid[], %(schedule_errors)s::int[])
            AS new (job_id, version, cursor_at, due_at, next_at, ending, live, waiting, live_run_id, live_until, uses_skip_next,
-                   errors, fires, numbers, skips)
+                   errors, fires, numbers, skips, fire_status, fire_run_id, schedule_errors)
      WHERE timers.job_id = new.job_id AND timers.version = new.version
  RETURNING timers.job_id),
 made AS MATERIALIZED (
@@ -77,7 +80,7 @@ WITH moved AS (
     UPDATE timers
        SET cursor_at = new.planned_for, due_at = new.due_at, next_at = new.due_at, ending = NULL, version = timers.version + 1,
            live = 1, live_run_id = new.run_id, errors = 0, runs_created = timers.runs_created + 1, number = timers.number + 1,
-           fire_count = timers.fire_count + 1, last_fire_at = %(now)s
+           fire_count = timers.fire_count + 1, last_fire_at = %(now)s, last_fire_status = 'queued', last_fire_run_id = new.run_id
       FROM unnest(%(job_id)s::uuid[], %(version)s::bigint[], %(run_id)s::uuid[], %(due_at)s::timestamptz[],
                   %(planned_for)s::timestamptz[], %(planned_key)s::timestamp[], %(fold)s::smallint[], %(available_at)s::timestamptz[],
                   %(queue)s::text[], %(type)s::text[], %(priority)s::smallint[], %(exclusive)s::boolean[], %(concurrency_key)s::text[],

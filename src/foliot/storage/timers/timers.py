@@ -28,7 +28,7 @@ from foliot.storage.tx import Params, Tx
 # The arrays of `timers.settle`, in the order of `_delta_values`.
 _DELTA_COLUMNS: dict[str, Packer] = {
     "job_ids": uuids, "live": ints, "waiting": ints, "numbers": ints, "live_run_id": uuids, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
-    "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints,
+    "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints, "failed_attempts": ints,
     "ends_streak": booleans, "failures_in_a_row": ints, "last_run_at": instants, "last_run_id": uuids,
     "last_run_status": texts, "last_error": texts, "success_id": uuids, "failure_id": uuids, "end_id": uuids,
 }  # fmt: skip
@@ -128,7 +128,7 @@ def _delta_values(delta: TimerDelta) -> tuple[Any, ...]:
     return (
         *delta.load, delta.numbers, delta.live_run_id, timer is not None,
         *((None,) * 4 if timer is None else (timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value)),
-        counters.runs, counters.successes, counters.failures, counters.skips, counters.ends_streak, counters.failures_in_a_row,
+        counters.runs, counters.successes, counters.failures, counters.skips, counters.failed_attempts, counters.ends_streak, counters.failures_in_a_row,
         *((None,) * 4 if last is None else (last.at, last.run_id, last.status.value, last.error and last.error.message)),
         delta.success_id, delta.failure_id, delta.end_id,
     )  # fmt: skip

@@ -84,6 +84,7 @@ UPDATE timers
        ending = CASE WHEN new.moves_timer THEN new.ending ELSE timers.ending END,
        run_count = timers.run_count + new.runs, success_count = timers.success_count + new.successes,
        failure_count = timers.failure_count + new.failures, skip_count = timers.skip_count + new.skips,
+       failed_attempt_count = timers.failed_attempt_count + new.failed_attempts,
        failures_in_a_row = CASE WHEN new.ends_streak THEN 0 ELSE timers.failures_in_a_row END + new.failures_in_a_row,
        has_incident = CASE WHEN new.failures_in_a_row > 0 THEN true WHEN new.ends_streak THEN false ELSE timers.has_incident END,
        last_run_at = COALESCE(new.last_run_at, timers.last_run_at), last_run_id = COALESCE(new.last_run_id, timers.last_run_id),
@@ -98,10 +99,11 @@ UPDATE timers
   FROM unnest(%(job_ids)s::uuid[], %(live)s::int[], %(waiting)s::int[], %(numbers)s::int[], %(live_run_id)s::uuid[],
               %(moves_timer)s::boolean[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[], %(next_at)s::timestamptz[],
               %(ending)s::text[], %(runs)s::int[], %(successes)s::int[], %(failures)s::int[], %(skips)s::int[],
+              %(failed_attempts)s::int[],
               %(ends_streak)s::boolean[], %(failures_in_a_row)s::int[], %(last_run_at)s::timestamptz[], %(last_run_id)s::uuid[],
               %(last_run_status)s::text[], %(last_error)s::text[], %(success_id)s::uuid[], %(failure_id)s::uuid[], %(end_id)s::uuid[])
        AS new (job_id, live, waiting, numbers, live_run_id, moves_timer, cursor_at, due_at, next_at, ending, runs, successes,
-               failures, skips, ends_streak,
+               failures, skips, failed_attempts, ends_streak,
                failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error, success_id, failure_id, end_id)
  WHERE timers.job_id = new.job_id;
 

@@ -66,7 +66,9 @@ async def pause_job(
 
     async def verb(db: Database) -> JobId:
         scope = caller.scope.expecting(seen)
-        await job_status.pause(db, scope, job_id, reason=asked.reason, until=asked.until)
+        await job_status.pause(
+            db, scope, job_id, reason=asked.reason, until=asked.until, drop_queued=asked.drop_queued
+        )
         return job_id
 
     return await write.job(job_id, verb)

@@ -91,13 +91,15 @@ async def get_member(member_id: MemberIdIn, caller: Viewer, db: Db) -> MemberOut
 async def change_member(
     member_id: MemberIdIn, member: MemberPatch, caller: Admin, write: Writing
 ) -> MemberOut | MemberDryRunOut:
-    """Change name, address, role, or whether it is active. Its keys follow within seconds; deactivating revokes them."""
+    """Change name, address, role, quota of fires, or whether it is active. Its keys follow within seconds; deactivating revokes them."""
     wanted = members.MemberChanges(
         name=member.name and member.name.strip(),
         role=None if member.role is None else MemberRole(member.role),
         is_active=member.active,
         email=member.email,
         mails="email" in member.model_fields_set,
+        fires_per_day=member.fires_per_day,
+        budgets="fires_per_day" in member.model_fields_set,
     )
     return await write.apply_or_preview(
         lambda db: members.change(db, caller, _member_id(member_id), wanted),

@@ -26,6 +26,7 @@ from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.notices import NOTICES, UNDO
 from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import (
     HOME,
@@ -74,74 +75,6 @@ NAVIGATION = (
         ("/console/settings", "Settings", "settings", "viewer"),
     )),
 )  # title; address, label, icon and least role of each page. The first group is the bar of small screens.  # fmt: skip
-NOTICES = {
-    "job-created": "The job was created.",
-    "job-saved": "The job was saved.",
-    "job-paused": "The job is paused.",
-    "job-resumed": "The job is active again.",
-    "job-disabled": "The job is disabled.",
-    "job-skips": "The next planned time will be skipped.",
-    "job-skips-undone": "No planned time will be skipped.",
-    "job-archived": "The job was archived. Find it with status:archived.",
-    "job-archived-stopped": "The job was archived. Find it with status:archived.",
-    "job-restored": "The job is back, and disabled until somebody resumes it.",
-    "job-reverted": "The job was reverted.",
-    "alerts-muted": "No message about this job leaves any more.",
-    "alerts-unmuted": "Messages about this job leave again.",
-    "runs-created": "The runs were created.",
-    "no-runs-created": "There was nothing to create.",
-    "run-created": "The run was created.",
-    "run-cancelled": "The run was cancelled, or asked to stop.",
-    "run-retried": "A new run was created from the earlier one.",
-    "freeze-created": "The freeze is in force.",
-    "freeze-lifted": "The freeze was lifted.",
-    "key-revoked": "The key was revoked.",
-    "incident-acknowledged": "The incident is acknowledged. Its reminders stop.",
-    "incident-snoozed": "The incident is snoozed.",
-    "incident-muted": "Nothing more is sent about this incident.",
-    "incident-unmuted": "Messages about this incident are sent again.",
-    "incident-closed": "The incident is closed.",
-    "incident-noted": "The note was saved.",
-    "room-created": "The room was created.",
-    "room-saved": "The room was saved.",
-    "room-deleted": "The room was deleted.",
-    "message-sent": "The message was sent.",
-    "delivery-replayed": "It is sent again.",
-    "member-added": "The member was added. Create a key for it.",
-    "member-saved": "The member was saved.",
-    "member-removed": "The member was removed and its keys were revoked.",
-    "secret-saved": "The secret was saved. Its value is not shown again.",
-    "secret-deleted": "The secret was deleted.",
-    "limit-saved": "The limit was saved.",
-    "limit-removed": "The limit was removed.",
-    "defaults-saved": "The defaults were saved.",
-    "type-enabled": "The job type is on.",
-    "type-disabled": "The job type is off.",
-    "workspace-created": "The workspace was created.",
-    "workspace-saved": "The workspace was saved.",
-    "workspace-archived": "The workspace was archived.",
-    "channel-saved": "The channel was saved. Send a test message to see whether it works.",
-    "channel-enabled": "The channel is enabled.",
-    "channel-disabled": "The channel is disabled.",
-    "channel-deleted": "The channel was deleted.",
-    "test-sent": "The test message is on its way.",
-    "rule-saved": "The rule was saved.",
-    "rule-deleted": "The rule was deleted.",
-    "calendar-saved": "The calendar was saved. Jobs that use it are planned again.",
-    "calendar-deleted": "The calendar was deleted.",
-}  # shown once after a form, by the name in the cookie
-UNDO = {
-    "job-paused": "/console/jobs/{}/resume",
-    "job-resumed": "/console/jobs/{}/pause",
-    "job-disabled": "/console/jobs/{}/resume",
-    "job-skips": "/console/jobs/{}/undo-skip",
-    "job-archived": "/console/jobs/{}/unarchive",
-    "job-archived-stopped": "/console/jobs/{}/restore",
-    "job-saved": "/console/jobs/{}/undo-edit",
-    "job-reverted": "/console/jobs/{}/undo-edit",
-    "alerts-muted": "/console/jobs/{}/undo-edit",
-    "freeze-created": "/console/freezes/{}/lift",
-}  # the address that takes a notice's action back, with the id of its object
 LIVE_KINDS = " ".join(sorted(KINDS))
 RANKS = {"viewer": 0, "operator": 1, "editor": 2, "admin": 3}
 Context = dict[str, Any]
@@ -268,8 +201,7 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
         address=address_of(request),
         language=visit.language,
         languages=text.LANGUAGES,
-        navigation=request.app.state.navigation,
-        known_pages={name for _, pages in request.app.state.navigation for _, _, name, _ in pages},
+        navigation=NAVIGATION,
         csrf=csrf_token(request),
         time=reader.time,
         full_time=reader.full_time,
@@ -416,10 +348,6 @@ def create_console(
         },
     )
     console.router.redirect_slashes = False  # that redirect would repeat the Host header
-    known = {f"/console{route.path}" for route in ROUTES}
-    console.state.navigation = [
-        (title, [page for page in pages if page[0] in known]) for title, pages in NAVIGATION
-    ]
     console.state.api = api
     console.state.database = database
     console.state.links = links or SignInLinks()

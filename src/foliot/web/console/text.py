@@ -38,11 +38,20 @@ def catalogue(language: str) -> dict[str, str]:
     return messages
 
 
+@cache
+def messages_for_one(language: str) -> dict[str, str]:
+    """Messages with a count, as they are said of one: English for many to the language's text for one."""
+    file = files("foliot.web.console") / "messages" / "one" / f"{language}.json"
+    messages: dict[str, str] = json.loads(file.read_text("utf-8"))
+    return messages
+
+
 def translator(language: str) -> Translate:
-    messages = catalogue(language)
+    messages, of_one = catalogue(language), messages_for_one(language)
 
     def translate(text: str, /, **values: object) -> str:
-        found = messages.get(text, text)
+        found = of_one.get(text) if str(values.get("count")) == "1" else None
+        found = found or messages.get(text, text)
         return found.format(**values) if values else found
 
     return translate

@@ -54,6 +54,7 @@ def member_out(member: Member) -> wire.MemberOut:
         role=principal.role.value,
         active=member.is_active,
         created_at=member.created_at,
+        fires_per_day=member.fires_per_day,
     )
 
 

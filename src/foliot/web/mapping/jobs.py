@@ -74,8 +74,12 @@ def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
         success_count=record.success_count,
         failure_count=record.failure_count,
         skip_count=record.skip_count,
+        schedule_error_count=record.schedule_error_count,
+        failed_attempt_count=record.failed_attempt_count,
         consecutive_failures=record.failures_in_a_row,
         last_fire_at=record.last_fire_at,
+        last_fire_status=None if record.last_fire_status is None else record.last_fire_status.value,
+        last_fire_run_id=record.last_fire_run_id,
         last_run_at=record.last_run_at,
         last_run_id=record.last_run_id,
         last_run_status=record.last_run_status and record.last_run_status.value,
@@ -232,6 +236,7 @@ def run_out(record: RunRecord) -> RunOut:
         cancel_requested_at=record.cancel_requested_at,
         attempt_count=record.attempt_count,
         attempts=None if attempts is None else [attempt_out(each) for each in attempts],
+        revision=record.revision,
         input=record.input,
         output=record.output,
         error=_error(record.error),
@@ -279,6 +284,8 @@ def attempt_out(record: AttemptRecord) -> AttemptOut:
         duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
         error=_error(record.error),
         external_id=record.external_id,
+        revision=record.revision,
+        input=record.input,
     )
 
 

@@ -161,6 +161,7 @@ def work_out(work: Work) -> wire.WorkOut:
         workspace=work.workspace,
         number=work.number,
         triggered_by=work.triggered_by,
+        upstream=work.upstream,
         masks=list(work.masks),
     )
 

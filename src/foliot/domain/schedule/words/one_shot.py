@@ -47,8 +47,9 @@ def at_stamp(said: ParsedClauses, stamp: datetime, place: LocalNow) -> Once:
 
 
 def after_delay(said: ParsedClauses, place: LocalNow) -> Once:
-    if not said.times:
-        return _ahead(said, "delay", place.now.astimezone(UTC) + timedelta(seconds=said.delay), place)
+    if not said.times:  # to the whole second, which people can read
+        at = place.now.astimezone(UTC) + timedelta(seconds=said.delay, microseconds=999_999)
+        return _ahead(said, "delay", at.replace(microsecond=0), place)
     if not said.in_days:
         said.refuse(
             "times",

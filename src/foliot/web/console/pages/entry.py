@@ -7,7 +7,6 @@ import re
 from http import HTTPStatus
 from urllib.parse import quote
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -31,7 +30,7 @@ from foliot.web.console.session import (
     safe_next,
     visitor_api,
 )
-from foliot.web.console.site import RANKS, SECURITY_HEADERS, Visit, action, read_form, render
+from foliot.web.console.site import NAVIGATION, RANKS, SECURITY_HEADERS, Visit, action, read_form, render
 
 YEAR = 365 * 86_400
 MOST_FOUND = 6
@@ -100,7 +99,7 @@ async def join(request: Request) -> Response:
 async def begin_openid(request: Request) -> Response:
     openid: OpenIdSignIn | None = request.app.state.openid
     if openid is None:
-        raise HTTPException(404)
+        return RedirectResponse("/console/sign-in", status_code=303)
     try:
         return await openid.begin(request)
     except SignInRefused as refused:
@@ -112,7 +111,9 @@ async def finish_openid(request: Request) -> Response:
     openid: OpenIdSignIn | None = request.app.state.openid
     flow = read_flow(request.cookies.get(FLOW_COOKIE, ""))
     response: Response
-    if openid is None or flow is None:
+    if openid is None:
+        response = RedirectResponse("/console/sign-in", status_code=303)
+    elif flow is None:
         response = _form(request, "This sign-in was not begun in this browser, or it took too long.", 403)
     else:
         response = await _finish(request, openid, flow)
@@ -187,7 +188,7 @@ async def search(request: Request) -> Response:
     )
     pages = [
         _found(t(label), f"/console/{name}" if name != "today" else HOME, name)
-        for _, items in request.app.state.navigation
+        for _, items in NAVIGATION
         for _, label, name, least in items
         if RANKS[me["role"] or "viewer"] >= RANKS[least]
     ]

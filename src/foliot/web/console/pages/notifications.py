@@ -125,7 +125,7 @@ async def channel(visit: Visit) -> Context:
         _channel_form(visit, found), items_of(visit, "/deliveries", channel_id=channel_id, limit=20)
     )
     test = next((each for each in sent or () if each["id"] == visit.param("test")), None)
-    waits = test is not None and test["ended_at"] is None and not test["attempts"]
+    waits = test is not None and not (test["ended_at"] or test["last_answer"] or test["last_error"])
     return {**form, "deliveries": sent or [], "test": test, "test_waits": waits}
 
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, field_refusal, read_number
 from foliot.web.console.pages.form_routes import form_route, items_of, words
-from foliot.web.console.site import SECURITY_HEADERS, Context, Visit, action, done, page, render, shell_of
+from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
 
 AT = "/console/settings"
 SECTIONS = (
@@ -62,10 +62,6 @@ async def render_section(
     return render(visit, template, context, status)
 
 
-async def index(request: Request) -> Response:
-    return RedirectResponse(f"{AT}/members", status_code=303, headers=SECURITY_HEADERS)
-
-
 # ---- members
 
 
@@ -107,10 +103,9 @@ async def _member(visit: Visit) -> Context:
 async def invite_member(visit: Visit) -> Response:
     """Show the link of a new invite once, in the answer itself."""
     made = await visit.api.call("POST", f"/members/{visit.path['member_id']}/invite", {})
-    link = (
-        visit.request.headers.get("origin", "") + made["path"]
-    )  # the origin is this site's: `action` checked it
-    found = {**await _member(visit), "invite": {**made, "link": link}}
+    root = visit.request.app.state.api.state.root_path
+    origin = visit.request.headers.get("origin", "")  # of this site: `action` checked it
+    found = {**await _member(visit), "invite": {**made, "link": f"{origin}{root}{made['path']}"}}
     return await render_section(visit, "members", "settings_member.html", found)
 
 
@@ -333,7 +328,7 @@ def _form(path: str, perform: Callable[[Visit], Awaitable[Response]]) -> Route:
 
 
 ROUTES = [
-    Route("/settings", index),
+    Route("/settings", members),
     Route("/settings/members", members),
     form_route(
         "/settings/members/create",

@@ -179,10 +179,10 @@ async function fill(text) {
   const { groups } = await answer.json();
   const rows = groups.flatMap((group) => {
     const head = document.createElement("li");
-    head.className = "group"; head.textContent = group.title; head.setAttribute("role", "presentation");
+    head.className = "palette-group"; head.textContent = group.title; head.setAttribute("role", "presentation");
     return [head, ...group.items.map(paletteRow)];
   });
-  if (!rows.length) { const none = document.createElement("li"); none.className = "group"; none.textContent = $(".hint", palette).dataset.none; rows.push(none); }
+  if (!rows.length) { const none = document.createElement("li"); none.className = "palette-group"; none.textContent = $(".hint", palette).dataset.none; rows.push(none); }
   $("ul", palette).replaceChildren(...rows);
   mark(0);
 }

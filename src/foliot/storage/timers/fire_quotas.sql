@@ -1,0 +1,30 @@
+-- name: lock
+-- The quotas of these workspaces and of the members that own these jobs, with what is used today. FOR UPDATE in the order of keys:
+-- two ticking nodes must not spend the same fire, nor deadlock. Most workspaces have no row, and then no job is read.
+SELECT workspace_id, subject_id, per_day, CASE WHEN day = %(today)s THEN used ELSE 0 END AS used
+  FROM fire_quotas
+ WHERE workspace_id = ANY (%(workspace_ids)s::uuid[])
+ ORDER BY workspace_id, subject_id
+   FOR UPDATE;
+
+-- name: is_used_up
+SELECT EXISTS (SELECT FROM fire_quotas
+                WHERE workspace_id = %(workspace_id)s AND per_day <= CASE WHEN day = %(today)s THEN used ELSE 0 END
+                  AND (subject_id = workspace_id OR subject_id = (SELECT owner_id FROM jobs WHERE id = %(job_id)s)));
+
+-- name: owners
+SELECT id, owner_id FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]) AND owner_id IS NOT NULL;
+
+-- name: spend
+-- Needs the locks of `lock`.
+UPDATE fire_quotas
+   SET used = CASE WHEN day = %(today)s THEN used ELSE 0 END + spent.fires, day = %(today)s
+  FROM unnest(%(workspace_ids)s::uuid[], %(subject_ids)s::uuid[], %(fires)s::int[]) AS spent (workspace_id, subject_id, fires)
+ WHERE fire_quotas.workspace_id = spent.workspace_id AND fire_quotas.subject_id = spent.subject_id;
+
+-- name: put
+INSERT INTO fire_quotas (workspace_id, subject_id, per_day) VALUES (%(workspace_id)s, %(subject_id)s, %(per_day)s)
+    ON CONFLICT (workspace_id, subject_id) DO UPDATE SET per_day = EXCLUDED.per_day;
+
+-- name: remove
+DELETE FROM fire_quotas WHERE workspace_id = %(workspace_id)s AND subject_id = %(subject_id)s;
