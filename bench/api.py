@@ -1,6 +1,7 @@
-"""`./dev bench api`: requests per second and how long they take, over HTTP against a `foliot serve` of its own process.
+"""`./dev bench api`: requests per second, how long they take and their CPU, over HTTP against a `foliot serve` of its own process.
 
-One workspace holds all the jobs. Each case is requested by a few clients with connections of their own for some seconds; they share
+The first line is a bare FastAPI route with one indexed query (bench/bare_api.py), in a process like the one that serves HTTP.
+CPU is that of this process alone, without PostgreSQL and the clients. One workspace holds all the jobs. Each case is requested by a few clients with connections of their own for some seconds; they share
 the machine with the server, so on few cores the figures are of both.
 """
 
@@ -37,6 +38,7 @@ RESULTS = Path(__file__).parent / "results" / "api.json"
 JOB = {"name": "made by the bench", "type": "http", "config": {"url": "https://example.test/hook"},
        "schedule": {"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"}, "tags": ["bench"]}  # fmt: skip
 DEEP = 20  # pages
+BARE = "bare FastAPI, one query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,15 @@ class Figure:
     p50_ms: float
     p99_ms: float
     count: int
+    cpu_ms: float
 
 
 class Client:
     """One connection that stays open."""
 
-    def __init__(self, url: str, key: str, workspace: str) -> None:
+    def __init__(self, url: str, key: str, workspace: str, prefix: str = "/api/v1") -> None:
         place = urlsplit(url)
+        self._prefix = prefix
         self._connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
         self._headers = {
             "Authorization": f"Bearer {key}",
@@ -70,7 +74,7 @@ class Client:
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         sent = None if body is None else json.dumps(body)
-        self._connection.request(method, f"/api/v1{path}", sent, self._headers)
+        self._connection.request(method, f"{self._prefix}{path}", sent, self._headers)
         answer = self._connection.getresponse()
         raw = answer.read()
         if answer.status >= 400:
@@ -83,13 +87,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--only", help="measure the cases whose name contains this, such as: a job")
     options = parser.parse_args()
     before = os.getloadavg()
     print(f"Making {options.jobs:,} jobs in one workspace ...", flush=True)
     with (
         bench() as made,
         made.database(Population(options.jobs, workspaces=1)) as site,
-        served(site) as (url, key),
+        served(site) as (url, key, process),
+        bare(site) as (bare_url, bare_process),
     ):
         slug = json.loads(Client(url, key, "default").ask("GET", "/workspaces?limit=2"))["items"]
         workspace = next(each["slug"] for each in slug if each["slug"] != "default")
@@ -100,9 +106,16 @@ def main() -> int:
         def client() -> Client:
             return Client(url, key, workspace)
 
+        def bare_client() -> Client:
+            return Client(bare_url, key, workspace, prefix="")
+
+        wanted = [each for each in cases(client()) if (options.only or "") in each.name]
+        ids = [each["id"] for each in json.loads(client().ask("GET", "/jobs?limit=200"))["items"]]
+        asked = [(Case(BARE, "GET", lambda n: f"/jobs/{ids[n % len(ids)]}"), bare_client, bare_process)]
+        asked += [(each, client, process) for each in wanted]
         figures = []
-        for case in cases(client()):
-            figures.append(measured(case, client, options.clients, options.seconds))
+        for case, connect, pid in asked:
+            figures.append(measured(case, connect, pid, options))
             print(f"  {figures[-1].name}: {figures[-1].requests_per_s:.0f}/s", flush=True)
     show(figures, options, before)
     return 0
@@ -138,10 +151,13 @@ def cases(client: Client) -> list[Case]:
     ]
 
 
-def measured(case: Case, client: Callable[[], Client], clients: int, seconds: float) -> Figure:
+def measured(case: Case, client: Callable[[], Client], pid: int, options: argparse.Namespace) -> Figure:
+    clients: int = options.clients
     took: list[float] = []
     failed: list[BaseException] = []
-    until = time.perf_counter() + seconds
+    client().ask(case.method, case.path(0), case.body)
+    cpu_before = cpu_seconds(pid)
+    until = time.perf_counter() + options.seconds
 
     def work(number: int) -> None:
         mine: list[float] = []
@@ -163,16 +179,41 @@ def measured(case: Case, client: Callable[[], Client], clients: int, seconds: fl
         each.join()
     if failed:
         raise failed[0]
-    whole = time.perf_counter() - began
+    whole, cpu = time.perf_counter() - began, cpu_seconds(pid) - cpu_before
     cuts = statistics.quantiles(took, n=100) if len(took) > 1 else took * 99
     return Figure(
-        case.name, round(len(took) / whole, 1), round(cuts[49] * 1e3, 2), round(cuts[98] * 1e3, 2), len(took)
+        case.name,
+        round(len(took) / whole, 1),
+        round(cuts[49] * 1e3, 2),
+        round(cuts[98] * 1e3, 2),
+        len(took),
+        round(cpu / len(took) * 1e3, 2),
     )
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system time of one process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def served(site: Site) -> Iterator[tuple[str, str]]:
-    """A whole server. None of the jobs is due while it lasts, so the API is nearly alone in it."""
+def bare(site: Site) -> Iterator[tuple[str, int]]:
+    """The bare route, and its process."""
+    process = subprocess.Popen(
+        (sys.executable, "-m", "bench.bare_api", site.owner_url), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip(), process.pid
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def served(site: Site) -> Iterator[tuple[str, str, int]]:
+    """A whole server, its key and the process that serves HTTP. None of the jobs is due while it lasts, so the API is nearly alone in it."""
     with tempfile.TemporaryDirectory(prefix="foliot-bench-") as folder:
         environ = {"FOLIOT_PORT": "0", "FOLIOT_DATABASE_URL": site.url, "FOLIOT_MIGRATE_URL": site.owner_url}
         process = subprocess.Popen(
@@ -184,8 +225,10 @@ def served(site: Site) -> Iterator[tuple[str, str]]:
         )
         assert process.stdout is not None
         try:
-            url = None
+            url, http_process = None, 0
             for line in process.stdout:
+                if found := re.search(r"api\.started.*?pid\D*(\d+)", line):
+                    http_process = int(found[1])
                 if found := re.search(r"serving at (http://127\.0\.0\.1:\d+)", line):
                     url = found[1]
                     break
@@ -195,7 +238,8 @@ def served(site: Site) -> Iterator[tuple[str, str]]:
                 target=process.stdout.read, daemon=True
             ).start()  # or it would block on a full pipe
             key = Path(folder) / "admin.key"  # of a first start
-            yield url, key.read_text().strip() if key.exists() else asyncio.run(_admin_key(site))
+            known = key.read_text().strip() if key.exists() else asyncio.run(_admin_key(site))
+            yield url, known, http_process
         finally:
             process.terminate()
             process.wait(30)
@@ -211,12 +255,14 @@ def show(figures: list[Figure], options: argparse.Namespace, before: tuple[float
     table = Table(
         title=f"API over HTTP, {options.jobs:,} jobs in the workspace, {options.clients} clients; {load}"
     )
-    for column in ("request", "per second", "p50 ms", "p99 ms", "requests"):
+    for column in ("request", "per second", "of bare", "CPU ms", "p50 ms", "p99 ms", "requests"):
         table.add_column(column, justify="left" if column == "request" else "right")
     for each in figures:
         table.add_row(
             each.name,
             f"{each.requests_per_s:,.0f}",
+            f"{each.requests_per_s / figures[0].requests_per_s:.2f}",
+            f"{each.cpu_ms:.2f}",
             f"{each.p50_ms:.1f}",
             f"{each.p99_ms:.1f}",
             f"{each.count:,}",

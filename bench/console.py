@@ -113,7 +113,7 @@ def main() -> int:
     with loaded(options) as site:
         if options.load:
             return 0
-        with served(site) as (url, key):
+        with served(site) as (url, key, _):
             quotas = {
                 "jobs": 10_000_000,
                 "requests_per_second": 1_000_000,

@@ -125,6 +125,7 @@ def found(text: str) -> RunFilter:
         (sql.run_history.find_near, "runs_newest_of_a_job"),
         (sql.run_history.find_gap, "runs_gaps_of_a_job"),
         (sql.statistics.load_timings, "runs_newest_of_a_job"),
+        (sql.statistics.list_day_percentiles_of_job, "runs_newest_of_a_job"),
         (DAYS_OF_JOB, "runs_newest_of_a_job"),
     ],
 )
@@ -136,6 +137,7 @@ def test_what_is_asked_of_one_job_reads_that_job(crowd: Crowd, query: SqlQuery, 
         "most": 1_000,
         "scan": 5_000,
         "since": NOON.date(),
+        "until": NOON.date(),
     }
     on_runs = crowd.walks(query, {**params, "rolled_to": UUID(int=0)})
     assert index in on_runs
@@ -153,3 +155,16 @@ def test_pruning_reads_only_the_jobs_it_looks_at(crowd: Crowd) -> None:
     on_runs = crowd.walks(sql.retention.prune, params, engine=True)
     assert "runs_newest_of_a_job" in on_runs
     assert "Seq Scan" not in on_runs
+
+
+def test_percentiles_of_a_workspace_probe_its_own_index(crowd: Crowd) -> None:
+    params = {
+        "workspace_id": crowd.workspace,
+        "days": [NOON.date()],
+        "lows": [UUID(int=0)],
+        "highs": [UUID(int=2**128 - 1)],
+        "most": 20,
+    }
+    on_runs = crowd.walks(sql.statistics.list_day_percentiles_of_workspace, params)
+    assert "runs_newest_of_a_workspace" in on_runs
+    assert not on_runs & {"Seq Scan", "Bitmap Heap Scan"}

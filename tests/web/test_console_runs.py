@@ -218,3 +218,30 @@ async def test_an_edited_input_is_shown_as_a_difference_before_it_runs(
     assert (made["input"], made["retry_of"]) == ({"month": 11, "to": "ana"}, str(run.run_id))
     viewer = await signed_in(api, "viewer")
     assert (await post(api, address, viewer, input="{}", step="run")).status_code == 403
+
+
+async def test_many_runs_are_retried_after_a_look_at_their_number(api: ApiHarness, worker: WorkerId) -> None:
+    job = await api.create_job(name="nightly", retry=NO_RETRY)
+    for port in (1, 2):
+        await fail_run(api, worker, job["id"], f"port {port} is closed")
+    await fail_run(api, worker, job["id"], "another")
+    session = await signed_in(api, "operator")
+    listed = unescape((await api.http.get("/console/runs", headers=session)).text)
+    link = re.search(r'class="button small" href="([^"]+bulk[^"]+error[^"]+)"', listed)
+    assert link is not None
+    page = (await api.http.get(link[1], headers=session)).text
+    assert "2 runs will be repeated" in page
+    assert page.count("data-row=") == 2
+    q = re.search(r'name="q" value="([^"]+)"', page)
+    assert q is not None
+    await fail_run(api, worker, job["id"], "port 3 is closed")  # one more since the look
+    fields = {"action": "retry", "q": unescape(q[1]), "expected_count": "2"}
+    changed = await post(api, "/console/runs/bulk", session, **fields)
+    assert changed.status_code == 409
+    assert "3 runs will be repeated" in changed.text
+    done = await post(api, "/console/runs/bulk", session, **fields | {"expected_count": "3"})
+    assert done.headers["location"] == "/console/runs"
+    retried = (await api.request("GET", "/runs?q=trigger:retry")).json()["items"]
+    assert len(retried) == 3
+    viewer = await signed_in(api, "viewer")
+    assert (await post(api, "/console/runs/bulk", viewer, **fields)).status_code == 403

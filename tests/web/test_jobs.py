@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from foliot.domain.access import Scope
+from foliot.domain.ids import JobId
+from foliot.services.jobs import job_search
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
+from foliot.web.mapping.jobs import job_out
+from foliot.wire.jobs import JobOut
 from tests.web.conftest import ApiHarness, job, problems
 
 pytestmark = pytest.mark.anyio
@@ -287,3 +294,38 @@ async def test_next_times_within_a_freeze_say_so(api: ApiHarness) -> None:
     held = "A freeze (release day) is in force until it is lifted"
     assert items
     assert all(held in each["notes"][-1] for each in items)
+
+
+async def test_reads_answer_what_the_shape_of_a_job_says(api: ApiHarness) -> None:
+    """GET and lists write their JSON without building the shapes; every field must look the same."""
+    up = await api.create_job(name="up")
+    rich = await api.create_job(
+        name="rich",
+        description="Über ☂",
+        schedule={"kind": "cron", "expr": "0 9 * * 1-5", "timezone": "Europe/Paris", "spread": "90s"},
+        start_at="2027-02-01T09:00:00.5+01:00",
+        end_at="2030-01-01T00:00:00Z",
+        window={"start": "08:00", "end": "18:30", "days": ["mon", "fri"]},
+        depends_on=[{"job": up["id"], "mode": "gate", "max_age": "2h"}],
+        retry={"max": 2, "strategy": "exponential", "base": "1s", "cap": "1h", "jitter": 0.5},
+        grace="36h",
+        timeout="1.5s",
+        start_deadline="PT10M",
+        concurrency_key="k",
+        retention={"keep": "30d", "keep_last": 7, "mode": "any"},
+        tags=["b", "a"],
+        external_ref={"x": [1, None]},
+        payload={"deep": {"n": 1.5}},
+    )
+    await api.request(
+        "POST", f"/jobs/{rich['id']}/pause", json={"reason": "r", "until": "2029-01-01T00:00:00Z"}
+    )
+    listed = (await api.request("GET", "/jobs?count=true")).json()
+    assert (listed["total"], listed["more"]) == (2, False)
+    for each in listed["items"]:
+        got = (await api.request("GET", f"/jobs/{each['id']}")).json()
+        assert got == each
+        shape = JobOut.model_validate_json(json.dumps(got))
+        assert json.loads(shape.model_dump_json()) == got
+        record = await job_search.job(api.database, Scope(api.ids["acme"]), JobId(UUID(each["id"])))
+        assert json.loads(job_out(record).model_dump_json()) == got

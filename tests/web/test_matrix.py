@@ -81,7 +81,17 @@ SHARED = frozenset({"calendar_id", "freeze_id", "host_id", "instance_id"})
 # The verbs on many jobs find the agent's own alone, by filter and by id. Each write of a batch or an import passes the guard of its own route.
 FOR_AGENTS = frozenset(
     ("POST", f"/api/v1/{path}")
-    for path in ("batch", "imports", "jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys", "rooms")
+    for path in (
+        "batch",
+        "imports",
+        "jobs",
+        "jobs/bulk",
+        "jobs/batch-delete",
+        "runs/bulk",
+        "preview",
+        "keys",
+        "rooms",
+    )
 )
 
 

@@ -55,6 +55,7 @@ from foliot.cli.times import (
 from foliot.domain.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
+    from foliot.wire.bulk import RunBulkOut
     from foliot.wire.dry_run import RunDryRunOut
     from foliot.wire.runs import ArtifactOut, AttemptOut, LogLineOut, RunOut
 
@@ -237,6 +238,58 @@ def cancel(
     ended = session.client.runs.cancel(found.id, reason=reason, force=force)
     verb = "Cancelled" if ended.status == "cancelled" else "Cancelling"
     session.show(ended, lambda: run_line(ended, verb))
+
+
+class RunBulkAction(StrEnum):
+    RETRY = "retry"
+    CANCEL = "cancel"
+
+
+@app.command()
+@api_command
+def bulk(
+    session: Session,
+    action: Annotated[RunBulkAction, typer.Argument(metavar="ACTION", help=", ".join(RunBulkAction) + ".")],
+    q: Annotated[
+        str, typer.Option("-q", "--query", help="Filter, as in `foliot runs list`.", metavar="FILTER")
+    ],
+    reason: Annotated[str | None, typer.Option(help="With cancel: why.", metavar="TEXT")] = None,
+    override: Annotated[
+        bool, typer.Option("--override", help="With retry: even while a freeze holds the job.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Retry or cancel every run that a filter finds, such as -q "status:failed since:24h". Counts them first, and asks.
+
+    Takes at most 500 runs. If their number changes meanwhile, nothing is done.
+    """
+    seen = session.client.runs.bulk(action.value, q=q, dry_run=True)
+    if dry_run or not seen.done:
+        session.show(seen, lambda: run_bulk_page(seen))
+        return
+    rest = f" ({seen.failed:,} not possible)" if seen.failed else ""
+    confirm(
+        f"{pluralize(seen.found, 'run matches', 'runs match')} {q or 'everything'}. {action.value.capitalize()} {seen.done:,}{rest}?",
+        yes=yes,
+    )
+    done = session.client.runs.bulk(
+        action.value, q=q, expected_count=seen.found, reason=reason, override=override
+    )
+    session.show(done, lambda: run_bulk_page(done))
+    if done.failed > seen.failed:
+        raise typer.Exit(1)
+
+
+def run_bulk_page(result: RunBulkOut) -> Block:
+    past = {"retry": "Retried", "cancel": "Cancelled"}[result.action]
+    verb = f"Would {result.action}" if result.dry_run else past
+    refused = f" {pluralize(result.failed, 'run')} cannot." if result.failed else ""
+    more = " There may be more: repeat it." if result.more or result.remaining else ""
+    return stack(
+        line((verb, BOLD), f" {pluralize(result.done, 'run')}.{refused}{more}"),
+        styled("Nothing was done.") if result.dry_run else None,
+    )
 
 
 @artifacts_app.command("list")

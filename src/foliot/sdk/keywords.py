@@ -14,6 +14,7 @@ from foliot.wire.jobs import (
     HostTarget,
     JobIn,
     JobStatus,
+    Notify,
     Retention,
     Retry,
     ServerTarget,
@@ -45,6 +46,7 @@ class JobKeywords(JobFieldKeywords, total=False):
     retention: Retention | Object
     tags: Sequence[str]
     external_ref: Object | None
+    notify: Notify | Object | None
 
 
 class DefaultKeywords(TypedDict, total=False):

@@ -76,8 +76,7 @@ def _reader(kind: Any) -> Reader:
     if origin is not None and issubclass(origin, Mapping):
         return dict
     if dataclasses.is_dataclass(kind):
-        make: Any = kind
-        return partial(_read_object, make, _hints(make))
+        return _object_reader(kind)
     if kind is timedelta:
         return _seconds
     if kind in (datetime, date, time):
@@ -103,11 +102,24 @@ def _read_items(make: Any, kind: Any, data: Any) -> Any:
     return make(decode(kind, item) for item in data)
 
 
-def _read_object(make: Any, hints: Mapping[str, Any], data: Any) -> Any:
-    if not isinstance(data, dict):
-        raise TypeError(f"an object is expected, not {type(data).__name__}")
-    names = data.keys() if "kind" in hints else data.keys() - {"kind"}  # a tag, unless it is a field
-    return make(**{name: decode(hints[name], data[name]) for name in names})
+def _object_reader(make: Any) -> Reader:
+    hints, readers = _hints(make), dict[str, Reader]()
+    is_tagged = "kind" not in hints  # a tag, unless it is a field
+
+    def read_object(data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise TypeError(f"an object is expected, not {type(data).__name__}")
+        if not readers:  # with the first object: a type may contain itself
+            readers.update((name, _reader(kind)) for name, kind in hints.items())
+        return make(
+            **{
+                name: None if item is None else readers[name](item)
+                for name, item in data.items()
+                if not (is_tagged and name == "kind")
+            }
+        )
+
+    return read_object
 
 
 def _encode_object(value: Any, kind: Any) -> dict[str, Any]:

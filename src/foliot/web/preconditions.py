@@ -15,7 +15,6 @@ from foliot.domain.errors import FoliotError, Invalid, StaleRevision
 from foliot.domain.ids import JobId
 from foliot.services.jobs import job_search
 from foliot.services.jobs.job_edits import require_revision
-from foliot.services.jobs.job_search import StoredJob
 from foliot.web.mapping.jobs import etag
 from foliot.wire.instants import read_id
 
@@ -57,12 +56,12 @@ def read_if_match(if_match: str | None, current: int) -> int | None:
     return current if current in named else named[0]
 
 
-def matches_etag(if_none_match: str | None, record: StoredJob) -> bool:
+def matches_etag(if_none_match: str | None, current: str) -> bool:
     """Return whether If-None-Match names the current state."""
     if if_none_match is None:
         return False
     named = [part.strip().removeprefix("W/") for part in if_none_match.split(",")]
-    return "*" in named or etag(record) in named
+    return "*" in named or current in named
 
 
 async def check_if_match(request: Request) -> None:

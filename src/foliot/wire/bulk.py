@@ -11,6 +11,7 @@ from foliot.wire.jobs import TagText
 from foliot.wire.shape import Shape, refusal
 
 MOST_IDS = 10_000
+MOST_RUNS = 500
 LONGEST_Q = 2_000
 BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag", "hand_over"]
 
@@ -89,7 +90,7 @@ class BatchDeleteIn(Targeted):
 
 
 class BulkResult(Shape):
-    """One job that was not changed."""
+    """One job or run that was not changed."""
 
     id: Id
     outcome: Literal["done", "already", "failed", "not_found"]
@@ -110,3 +111,40 @@ class BulkOut(Shape):
     )
     next_after: Id | None = Field(description="If some remain: the value of `after` to send.")
     results: list[BulkResult] = Field(description="Jobs that were not changed, and why.")
+
+
+class RunBulkIn(Shape):
+    """Which runs: by `ids`, or by `q` with the number of runs it is expected to find."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE_WAY)
+
+    action: Literal["retry", "cancel"]
+    ids: list[Id] | None = Field(default=None, min_length=1, max_length=MOST_RUNS)
+    q: str | None = Field(default=None, max_length=LONGEST_Q, description="A filter, as of `GET /runs`.")
+    expected_count: int | None = Field(
+        default=None, ge=0, le=MOST_RUNS, description="With `q`: refused (409) if it finds another number."
+    )
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000, description="cancel")
+    override: bool = Field(default=False, description="retry: even while a freeze holds the job")
+    dry_run: bool = Field(default=False, description="Only report what would happen.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.ids is None) == (self.q is None):
+            raise refusal(
+                "one_of", "Name the runs by ids or by q, not by both.", "q finds what GET /runs?q= finds."
+            )
+        return self
+
+
+class RunBulkOut(Shape):
+    action: str
+    dry_run: bool
+    found: int
+    done: int = Field(description="How many runs were retried or cancelled, or would be.")
+    failed: int
+    remaining: int = Field(description="How many were left because the call took too long. Send it again.")
+    more: bool = Field(
+        description="The filter may find more: one call takes the newest 500, among the newest 5,000 records."
+    )
+    results: list[BulkResult] = Field(description="Runs that were refused, and why.")

@@ -69,6 +69,25 @@ class QueuesOut(Shape):
     items: list[QueueOut]
 
 
+class WorkspaceShareOut(Shape):
+    """The open runs of one workspace."""
+
+    workspace: Id
+    slug: str
+    name: str
+    ready: int = Field(description="Runs that a worker could take now.")
+    oldest_ready_at: Instant | None = Field(description="Since when the first of them waits.")
+    running: int
+    held: int = Field(description="Runs that wait for a limit of the workspace's own.")
+    cap: int | None = Field(description="The limit of the whole workspace, if it has one.")
+
+
+class CapacitySharesOut(Shape):
+    items: list[WorkspaceShareOut] = Field(
+        description="Workspaces with open runs, the longest wait first. Of all ready runs, 100,000 are counted."
+    )
+
+
 class JobTypeOut(Shape):
     name: str
     description: str | None = Field(description="null for a type that only workers elsewhere know.")

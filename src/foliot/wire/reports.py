@@ -38,6 +38,10 @@ class DayOut(Shape):
     success_rate: int | None = Field(description=RATE)
     average_duration_ms: int | None
     average_lag_ms: int | None
+    p95_duration_ms: int | None = Field(
+        default=None, description="With `percentiles`: of a sample of its runs; null for days long past."
+    )
+    p95_lag_ms: int | None = None
 
 
 class PercentilesOut(Shape):

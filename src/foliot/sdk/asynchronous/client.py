@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from foliot.sdk.asynchronous.worker import AsyncWorkerApi
     from foliot.wire.audit import AuditOut, EventOut
     from foliot.wire.batch import BatchOut, BatchWrite
-    from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
+    from foliot.wire.fleet import CapacitySharesOut, JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.imports import ImportIn, ImportOut
     from foliot.wire.reports import AgendaOut, StatsOut
@@ -208,11 +208,30 @@ class AsyncClient:
         query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
         return await self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
-    async def stats(self, *, days: int | None = None) -> StatsOut:
-        """Return the state of the workspace and its run counts by day."""
+    async def agenda_file(
+        self,
+        *,
+        days: int | None = None,
+        job: Ref | None = None,
+        queue: str | None = None,
+        tag: str | None = None,
+    ) -> bytes:
+        """Return the planned runs as a calendar file (.ics)."""
+        query = {"days": days, "job": job, "queue": queue, "tag": tag}
+        return await self._http.download(ApiRequest("GET", "/agenda.ics", query=query))
+
+    async def capacity_shares(self) -> CapacitySharesOut:
+        """Return how many runs each workspace has ready and running. For keys of the installation."""
+        from foliot.wire.fleet import CapacitySharesOut  # noqa: PLC0415
+
+        return await self._http.read(CapacitySharesOut, ApiRequest("GET", "/capacity/shares"))
+
+    async def stats(self, *, days: int | None = None, percentiles: bool | None = None) -> StatsOut:
+        """Return the state of the workspace and its run counts by day; `percentiles` adds p95 of each day."""
         from foliot.wire.reports import StatsOut  # noqa: PLC0415
 
-        return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query={"days": days}))
+        query = {"days": days, "percentiles": percentiles}
+        return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
 
     async def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""

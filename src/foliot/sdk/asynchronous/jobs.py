@@ -46,11 +46,14 @@ class AsyncJobRecords:
         request = ApiRequest("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
         return await self._http.read(ExplanationOut, request)
 
-    async def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
-        """Return its run counts by day and in total, and the durations of the newest runs."""
+    async def stats(
+        self, job_id: Ref, *, days: int | None = None, percentiles: bool | None = None
+    ) -> JobStatsOut:
+        """Return its run counts by day and in total, and the durations of the newest runs; `percentiles` adds p95 of each day."""
         from foliot.wire.reports import JobStatsOut  # noqa: PLC0415
 
-        request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
+        query = {"days": days, "percentiles": percentiles}
+        request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, query)
         return await self._http.read(JobStatsOut, request)
 
     async def runs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, each_of, events_of
 from foliot.sdk.keywords import RunFilters
@@ -23,6 +23,9 @@ from foliot.wire.runs import (
     RunSummaryOut,
 )
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+
+if TYPE_CHECKING:
+    from foliot.wire.bulk import RunBulkOut
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a run that goes on
 
@@ -90,6 +93,32 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
             "buckets": buckets,
         }
         return await self._http.read(RunSummaryOut, ApiRequest("GET", "/runs/summary", query=query))
+
+    async def bulk(
+        self,
+        action: Literal["retry", "cancel"],
+        *,
+        ids: Sequence[Ref] | None = None,
+        q: str | None = None,
+        expected_count: int | None = None,
+        reason: str | None = None,
+        override: bool = False,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+    ) -> RunBulkOut:
+        """Retry or cancel at most 500 runs: by ids, or by a filter and its expected count."""
+        from foliot.wire.bulk import RunBulkOut  # noqa: PLC0415
+
+        body = without_none(
+            action=action,
+            ids=ids,
+            q=q,
+            expected_count=expected_count,
+            reason=reason,
+            override=override,
+            dry_run=dry_run,
+        )
+        return await self._http.read(RunBulkOut, post("/runs/bulk", body=body, key=idempotency_key))
 
     def each(self, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
         """Yield all of them."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.worker import WorkerApi
     from foliot.wire.audit import AuditOut, EventOut
     from foliot.wire.batch import BatchOut, BatchWrite
-    from foliot.wire.fleet import JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
+    from foliot.wire.fleet import CapacitySharesOut, JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.imports import ImportIn, ImportOut
     from foliot.wire.reports import AgendaOut, StatsOut
@@ -209,11 +209,30 @@ class Client:
         query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
         return self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
-    def stats(self, *, days: int | None = None) -> StatsOut:
-        """Return the state of the workspace and its run counts by day."""
+    def agenda_file(
+        self,
+        *,
+        days: int | None = None,
+        job: Ref | None = None,
+        queue: str | None = None,
+        tag: str | None = None,
+    ) -> bytes:
+        """Return the planned runs as a calendar file (.ics)."""
+        query = {"days": days, "job": job, "queue": queue, "tag": tag}
+        return self._http.download(ApiRequest("GET", "/agenda.ics", query=query))
+
+    def capacity_shares(self) -> CapacitySharesOut:
+        """Return how many runs each workspace has ready and running. For keys of the installation."""
+        from foliot.wire.fleet import CapacitySharesOut  # noqa: PLC0415
+
+        return self._http.read(CapacitySharesOut, ApiRequest("GET", "/capacity/shares"))
+
+    def stats(self, *, days: int | None = None, percentiles: bool | None = None) -> StatsOut:
+        """Return the state of the workspace and its run counts by day; `percentiles` adds p95 of each day."""
         from foliot.wire.reports import StatsOut  # noqa: PLC0415
 
-        return self._http.read(StatsOut, ApiRequest("GET", "/stats", query={"days": days}))
+        query = {"days": days, "percentiles": percentiles}
+        return self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
 
     def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""

@@ -45,11 +45,12 @@ class JobRecords:
         request = ApiRequest("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
         return self._http.read(ExplanationOut, request)
 
-    def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
-        """Return its run counts by day and in total, and the durations of the newest runs."""
+    def stats(self, job_id: Ref, *, days: int | None = None, percentiles: bool | None = None) -> JobStatsOut:
+        """Return its run counts by day and in total, and the durations of the newest runs; `percentiles` adds p95 of each day."""
         from foliot.wire.reports import JobStatsOut  # noqa: PLC0415
 
-        request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
+        query = {"days": days, "percentiles": percentiles}
+        request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, query)
         return self._http.read(JobStatsOut, request)
 
     def runs(

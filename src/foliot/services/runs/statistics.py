@@ -16,11 +16,12 @@ from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.services.jobs.visibility_steps import check_job_visible
 from foliot.storage import scans
 from foliot.storage.runs import statistics
-from foliot.storage.runs.statistics import DayTotals, OpenRunCounts, Percentiles, RunTimings
+from foliot.storage.runs.statistics import DayPercentiles, DayTotals, OpenRunCounts, Percentiles, RunTimings
 from foliot.storage.scans import Scan
 from foliot.storage.tx import Database, Role
 
 __all__ = [
+    "DayPercentiles",
     "DayTotals",
     "JobStats",
     "OpenRunCounts",
@@ -39,6 +40,7 @@ DAYS = 30
 WEEK = 7
 MOST_DAYS = 3_660
 NEWEST = 1_000  # runs for percentiles
+MOST_SAMPLED = 92  # days with percentiles of their own
 BATCH = 5_000
 LATE = timedelta(minutes=2)
 # A record may commit a little after the hour: an hour is complete when no such transaction can be open.
@@ -65,6 +67,7 @@ class WorkspaceStats:
 
     totals: Totals
     days: tuple[DayTotals, ...]  # oldest first; days without records are missing
+    p95: Mapping[date, DayPercentiles]  # empty unless asked for
     jobs: Mapping[JobStatus, int]
     newest: RunTimings
     now: OpenRunCounts
@@ -75,6 +78,7 @@ class WorkspaceStats:
 class JobStats:
     totals: Totals
     days: tuple[DayTotals, ...]
+    p95: Mapping[date, DayPercentiles]
     newest: RunTimings
     last_run_at: datetime | None
     last_run_status: RunStatus | None
@@ -91,24 +95,38 @@ async def job_stats(
     scope: Scope,
     job_id: JobId,
     days: int = DAYS,
+    *,
+    percentiles: bool = False,
 ) -> JobStats:
-    """Return figures of the last `days` UTC days, today included."""
+    """Return figures of the last `days` UTC days, today included; with percentiles of the last MOST_SAMPLED days."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         found = await statistics.list_days_of_job(tx, job_id, _since(tx.now, days))
         last = await statistics.load_last_run(tx, job_id)
         newest = await statistics.load_timings(tx, job_id, NEWEST)
-    return JobStats(totals(found), found, newest, *(last or (None, None)))
+        p95 = []
+        if percentiles:
+            since = _since(tx.now, min(days, MOST_SAMPLED))
+            p95 = await statistics.list_day_percentiles_of_job(tx, job_id, since)
+    return JobStats(totals(found), found, {each.day: each for each in p95}, newest, *(last or (None, None)))
 
 
-async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) -> WorkspaceStats:
-    """Return figures of the workspace; for an agent, of its own jobs."""
+async def workspace_stats(
+    database: Database, scope: Scope, days: int = DAYS, *, percentiles: bool = False
+) -> WorkspaceStats:
+    """Return figures of the workspace; for an agent, of its own jobs and without percentiles."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await statistics.list_days_of_workspace(tx, _since(tx.now, days), scope.visible_owner)
         jobs = await statistics.count_jobs_by_status(tx, scope.visible_owner)
         newest = await statistics.load_workspace_timings(tx, NEWEST, scope.visible_owner)
         now = await statistics.count_open(tx, tx.now - LATE, scope.visible_owner)
-        return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
+        p95 = []
+        if percentiles and scope.visible_owner is None:
+            since = _since(tx.now, min(days, MOST_SAMPLED))
+            p95 = await statistics.list_day_percentiles_of_workspace(tx, since)
+        return WorkspaceStats(
+            totals(found), found, {each.day: each for each in p95}, jobs, newest, now, tx.now
+        )
 
 
 async def roll_up(database: Database, limit: int = BATCH) -> RollUpStep:

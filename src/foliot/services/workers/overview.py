@@ -12,18 +12,20 @@ from foliot.domain.run import Target
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 from foliot.storage.workers import workers as worker_rows
-from foliot.storage.workers.overview import LeaseOverview, QueueOverview, WorkerOverview
+from foliot.storage.workers.overview import LeaseOverview, QueueOverview, WorkerOverview, WorkspaceShare
 
 __all__ = [
     "LeaseOverview",
     "Queue",
     "Unserved",
     "WorkerOverview",
+    "WorkspaceShare",
     "forget_lost",
     "leases",
     "nobody_serves",
     "queues",
     "remedy",
+    "shares",
     "unserved",
     "workers",
 ]
@@ -82,6 +84,12 @@ async def queues(database: Database, scope: Scope) -> list[Queue]:
         found = await overview.list_queues(tx, MOST, scope.visible_owner)
     warned = [] if scope.visible_owner else await unserved(database, scope.workspace_id, timedelta(0))
     return [Queue(seen, [each for each in warned if each.queue == seen.name]) for seen in found]
+
+
+async def shares(database: Database) -> list[WorkspaceShare]:
+    """List what each workspace has ready and running: who waits for whom. For the installation's administrators."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await overview.list_shares(tx, MOST)
 
 
 async def forget_lost(database: Database) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -19,6 +19,12 @@ from foliot.storage.tx import Params, Tx
 MOST_SCANNED = 5_000  # records that percentiles are taken from
 PERCENTILES = (0.5, 0.95, 0.99)  # as the queries name them
 MOST_COUNTED = 10_000  # open runs
+MOST_OF_DAY = 200  # records of a job and day that percentiles are taken from
+MOST_SLICES, MOST_PROBES, MOST_OF_SLICE = (
+    12,
+    400,
+    20,
+)  # of a workspace: parts of a day, parts in all, records of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,15 @@ class DayTotals:
     skips: int
     seconds: float
     lag_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DayPercentiles:
+    """95th percentiles of a sample of the runs of one UTC day."""
+
+    day: date
+    seconds: float | None
+    lag_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,29 @@ async def list_days_of_workspace(
     """List the totals of the transaction's workspace or, with `owner_id`, of one owner's jobs."""
     query = _DAYS_OF_WORKSPACE if owner_id is None else _DAYS_OF_OWNER
     return await _list_days(tx, query, {**_scope(tx, owner_id), "since": since})
+
+
+async def list_day_percentiles_of_job(tx: Tx, job_id: JobId, since: date) -> list[DayPercentiles]:
+    """Sample at most MOST_OF_DAY records of each day, the newest."""
+    params = {"job_id": job_id, "since": since, "until": tx.now.date(), "most": MOST_OF_DAY}
+    return await tx.fetch_as(DayPercentiles, sql.statistics.list_day_percentiles_of_job, params)
+
+
+async def list_day_percentiles_of_workspace(tx: Tx, since: date) -> list[DayPercentiles]:
+    """Sample records of each day at several hours: the newest alone would be those of its last minute."""
+    days = (tx.now.date() - since).days + 1
+    slices = max(2, min(MOST_SLICES, MOST_PROBES // days))
+    step = timedelta(days=1) / slices
+    begin = datetime.combine(since, datetime.min.time(), UTC)
+    starts = [begin + step * n for n in range(days * slices)]
+    params = {
+        "workspace_id": tx.workspace_id,
+        "days": [start.date() for start in starts],
+        "lows": [first_id_at(start) for start in starts],
+        "highs": [first_id_at(start + step) for start in starts],
+        "most": MOST_OF_SLICE,
+    }
+    return await tx.fetch_as(DayPercentiles, sql.statistics.list_day_percentiles_of_workspace, params)
 
 
 async def load_timings(tx: Tx, job_id: JobId, most: int) -> RunTimings:

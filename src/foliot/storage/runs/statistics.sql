@@ -127,3 +127,28 @@ SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS running,
        (SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(late_by)s AND workspace_id = %(workspace_id)s
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS late;
+
+-- name: list_day_percentiles_of_job
+-- One probe of runs_newest_of_a_job for each day, and a bounded number of records.
+SELECT days.day::date AS day, percentile_disc(0.95) WITHIN GROUP (ORDER BY sampled.seconds) AS seconds,
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY sampled.lag_seconds) AS lag_seconds
+  FROM generate_series(%(since)s::date, %(until)s::date, interval '1 day') AS days (day)
+ CROSS JOIN LATERAL (SELECT runs, seconds, lag_seconds FROM run_counts
+                      WHERE job_id = %(job_id)s AND planned_for >= days.day::timestamp AT TIME ZONE 'UTC'
+                        AND planned_for < (days.day::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+                      ORDER BY planned_for DESC, id DESC LIMIT %(most)s) AS sampled
+ WHERE sampled.runs = 1
+ GROUP BY days.day
+ ORDER BY days.day;
+
+-- name: list_day_percentiles_of_workspace
+-- A probe of runs_newest_of_a_workspace for each part of a day. Ids begin with the instant of creation.
+SELECT slices.day, percentile_disc(0.95) WITHIN GROUP (ORDER BY sampled.seconds) AS seconds,
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY sampled.lag_seconds) AS lag_seconds
+  FROM unnest(%(days)s::date[], %(lows)s::uuid[], %(highs)s::uuid[]) AS slices (day, low, high)
+ CROSS JOIN LATERAL (SELECT runs, seconds, lag_seconds FROM run_counts
+                      WHERE workspace_id = %(workspace_id)s AND id >= slices.low AND id < slices.high
+                      ORDER BY id DESC LIMIT %(most)s) AS sampled
+ WHERE sampled.runs = 1
+ GROUP BY slices.day
+ ORDER BY slices.day;

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkerId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
+
+MOST_READY = 100_000  # ready runs that the shares of workspaces are counted from
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +94,23 @@ async def list_unserved(
         (row["queue"], row["type"], row["runs"], row["since"], row["target"] and target_of(row["target"]))
         for row in rows
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceShare:
+    """What one workspace has ready and running. `held`: runs that wait for a limit of their own."""
+
+    id: WorkspaceId
+    slug: str
+    name: str
+    ready: int
+    oldest: datetime | None
+    running: int
+    held: int
+    cap: int | None
+
+
+async def list_shares(tx: Tx, limit: int) -> list[WorkspaceShare]:
+    """List every workspace with open runs, the longest wait first. Needs an engine transaction."""
+    params = {"now": tx.now, "most": MOST_READY, "limit": limit}
+    return await tx.fetch_as(WorkspaceShare, sql.overview.list_shares, params)

@@ -78,3 +78,24 @@ SELECT groups.*
                       AND (workers.workspace_id IS NULL OR workers.workspace_id = %(workspace_id)s))
  ORDER BY since, queue, type
  LIMIT %(limit)s;
+
+-- name: list_shares
+-- Of every workspace with open runs. At most `most` ready runs are read: a flood must not make this page slow as well.
+WITH waiting_now AS (
+    SELECT workspace_id, count(*) AS ready, min(available_at) AS oldest
+      FROM (SELECT workspace_id, available_at FROM ready WHERE available_at <= %(now)s LIMIT %(most)s) AS counted
+     GROUP BY workspace_id),
+running_now AS (SELECT workspace_id, count(*) AS running FROM leases GROUP BY workspace_id),
+held_now AS (
+    SELECT workspace_id, count(*) AS held FROM (SELECT workspace_id FROM waiting WHERE waits_for = 'limit' LIMIT %(most)s) AS counted
+     GROUP BY workspace_id)
+SELECT workspaces.id, workspaces.slug, workspaces.name, COALESCE(waiting_now.ready, 0) AS ready, waiting_now.oldest,
+       COALESCE(running_now.running, 0) AS running, COALESCE(held_now.held, 0) AS held,
+       (SELECT cap FROM limits WHERE limits.workspace_id = workspaces.id AND limits.key = '') AS cap
+  FROM workspaces
+  LEFT JOIN waiting_now ON waiting_now.workspace_id = workspaces.id
+  LEFT JOIN running_now ON running_now.workspace_id = workspaces.id
+  LEFT JOIN held_now ON held_now.workspace_id = workspaces.id
+ WHERE waiting_now.ready > 0 OR running_now.running > 0 OR held_now.held > 0
+ ORDER BY waiting_now.oldest NULLS LAST, running_now.running DESC NULLS LAST, workspaces.slug
+ LIMIT %(limit)s;

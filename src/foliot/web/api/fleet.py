@@ -1,4 +1,4 @@
-"""/workers, /queues and /job-types."""
+"""/workers, /queues, /capacity and /job-types."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from foliot.services.hints import Hint
 from foliot.services.jobs import job_types
 from foliot.services.workers import overview
 from foliot.web.api.params import Announcer, Db
-from foliot.web.auth import Admin, Viewer
-from foliot.web.mapping.fleet import job_types_out, lease_out, queue_out, worker_out
+from foliot.web.auth import Admin, System, Viewer
+from foliot.web.mapping.fleet import job_types_out, lease_out, queue_out, share_out, worker_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.fleet import (
+    CapacitySharesOut,
     JobTypeOut,
     JobTypesOut,
     JobTypeSwitch,
@@ -52,6 +53,12 @@ async def list_queues(caller: Viewer, db: Db) -> QueuesOut:
     """List every queue that a job names or a worker serves, with its counts."""
     found = await overview.queues(db, caller.scope)
     return QueuesOut(items=[queue_out(each) for each in found])
+
+
+@routes.get("/capacity/shares")
+async def list_capacity_shares(caller: System, db: Db) -> CapacitySharesOut:
+    """List how many runs each workspace has ready and running. For keys of the installation."""
+    return CapacitySharesOut(items=[share_out(each) for each in await overview.shares(db)])
 
 
 @routes.get("/job-types")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Response
+from pydantic_core import to_json
 
 from foliot.domain.definition import Definition
 from foliot.services import Database
@@ -22,13 +23,12 @@ from foliot.web.api.params import (
     Order,
     TheEgressPolicy,
     TimeCount,
-    build_page,
 )
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.web.mapping.handler_config import config_schema
-from foliot.web.mapping.jobs import etag, job_out, upcoming_out
+from foliot.web.mapping.jobs import etag, job_json, job_out, upcoming_out
 from foliot.web.preconditions import IfNoneMatch, matches_etag
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
@@ -80,8 +80,13 @@ async def list_jobs(
     page = await job_search.jobs(
         db, caller.scope, query, order=order, cursor=cursor, limit=limit, count=count
     )
-    found = build_page([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
-    return Response(found.model_dump_json(), media_type="application/json")
+    found: dict[str, Any] = {
+        "items": [job_json(each) for each in page.items],
+        "next_cursor": page.next_cursor,
+    }
+    if page.total is not None:
+        found |= {"total": page.total, "more": page.more}
+    return Response(to_json(found), media_type="application/json")
 
 
 @routes.get(
@@ -105,10 +110,10 @@ async def get_job(
         response.headers["ETag"] = etag(written.job)
         return job_out(written.job, written.warnings)
     record = await job_search.job(db, caller.scope, job_id)
-    if matches_etag(if_none_match, record):
-        return Response(status_code=304, headers={"ETag": etag(record)})
-    response.headers["ETag"] = etag(record)
-    return job_out(record)
+    current = {"ETag": etag(record)}
+    if matches_etag(if_none_match, current["ETag"]):
+        return Response(status_code=304, headers=current)
+    return Response(to_json(job_json(record)), headers=current, media_type="application/json")
 
 
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)

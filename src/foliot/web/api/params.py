@@ -23,7 +23,7 @@ from foliot.services.identity.authentication import Caller
 from foliot.services.runs.history import RunFilter
 from foliot.web.auth import Viewer
 from foliot.wire.instants import read_id
-from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page, Shape
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Shape
 
 PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
@@ -128,16 +128,13 @@ Order = Annotated[JobOrder, Depends(_order)]
 Count = Annotated[bool, Query(description="Count them all, up to 10,000.")]
 
 
-def build_page(
-    items: list[Item], next_cursor: str | None, total: int | None, *, more: bool
-) -> Page[Item] | CountedPage[Item]:
-    if total is None:
-        return Page(items=items, next_cursor=next_cursor)
-    return CountedPage(items=items, next_cursor=next_cursor, total=total, more=more)
-
-
 _WHEN = "`24h`, `2026-11-01` (a day of the workspace's zone) or `2026-11-01T09:00:00Z`."
 _RUN_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(RUNS.names)}; other words are searched in the job's name."
+
+
+def read_run_filter(q: str | None, caller: Caller) -> RunFilter:
+    """Parse the filter `q` for runs; days are those of the workspace's zone."""
+    return RunFilter(read_query(q or "", RUNS, caller.at, load_zone(caller.workspace.default_timezone)))
 
 
 async def _run_query(
@@ -177,8 +174,7 @@ async def _run_query(
         "until": until,
     }
     zone = load_zone(caller.workspace.default_timezone)
-    query = read_query(q or "", RUNS, caller.at, zone) & read_parameters(given, RUNS, caller.at, zone)
-    return RunFilter(query)
+    return RunFilter(read_run_filter(q, caller).query & read_parameters(given, RUNS, caller.at, zone))
 
 
 RunQuery = Annotated[RunFilter, Depends(_run_query)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
-from fastapi import Body, Query
+from fastapi import Body, Query, Response
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
@@ -14,6 +15,7 @@ from foliot.services.runs import explain, statistics
 from foliot.web.api.params import Db, JobIdIn, TimeCount
 from foliot.web.auth import Viewer
 from foliot.web.mapping.definitions import schedule_from
+from foliot.web.mapping.ics import calendar_file
 from foliot.web.mapping.jobs import schedule_out, times_out
 from foliot.web.mapping.reports import agenda_out, explanation_out, job_stats_out, stats_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -26,6 +28,13 @@ Days = Annotated[
     int,
     Query(
         ge=1, le=statistics.MOST_DAYS, description="The last so many UTC days, today included.", examples=[7]
+    ),
+]
+
+WithPercentiles = Annotated[
+    bool,
+    Query(
+        description="Add the 95th percentiles of each of the last 92 days, from a sample of its runs. Not for agents."
     ),
 ]
 
@@ -46,15 +55,25 @@ async def explain_job(
 
 
 @routes.get("/jobs/{job_id}/stats", responses=NOT_FOUND)
-async def job_stats(job_id: JobIdIn, caller: Viewer, db: Db, days: Days = statistics.DAYS) -> JobStatsOut:
+async def job_stats(
+    job_id: JobIdIn,
+    caller: Viewer,
+    db: Db,
+    days: Days = statistics.DAYS,
+    percentiles: WithPercentiles = False,
+) -> JobStatsOut:
     """Statistics of its runs: by day, in total, and durations of the newest."""
-    return job_stats_out(await statistics.job_stats(db, caller.scope, job_id, days))
+    stats = await statistics.job_stats(db, caller.scope, job_id, days, percentiles=percentiles)
+    return job_stats_out(stats)
 
 
 @routes.get("/stats")
-async def workspace_stats(caller: Viewer, db: Db, days: Days = statistics.WEEK) -> StatsOut:
+async def workspace_stats(
+    caller: Viewer, db: Db, days: Days = statistics.WEEK, percentiles: WithPercentiles = False
+) -> StatsOut:
     """Statistics of the workspace: jobs, open runs, next due times, and runs by day. An agent gets those of its own jobs."""
-    return stats_out(await statistics.workspace_stats(db, caller.scope, days))
+    stats = await statistics.workspace_stats(db, caller.scope, days, percentiles=percentiles)
+    return stats_out(stats)
 
 
 @routes.get("/agenda")
@@ -75,6 +94,27 @@ async def list_agenda(
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
     return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
+
+
+@routes.get(
+    "/agenda.ics",
+    response_class=Response,
+    responses={200: {"content": {"text/calendar": {"schema": {"type": "string"}}}, "description": "Events"}},
+)
+async def agenda_file(
+    caller: Viewer,
+    db: Db,
+    days: Annotated[int, Query(ge=1, le=31, description="From now on.")] = 14,
+    job: Annotated[Id | None, Query(description="Only this job.")] = None,
+    queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
+    tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
+) -> Response:
+    """The agenda as a calendar file, at most 1,000 events. Times of one job that follow each other in less than an hour are one event."""
+    wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
+    plans = await agenda.load_agenda(db, caller.scope, wanted, end=caller.at + timedelta(days=days))
+    text = calendar_file(plans, f"Foliot: {caller.workspace.name}", caller.at)
+    headers = {"Content-Disposition": 'attachment; filename="agenda.ics"'}
+    return Response(text, media_type="text/calendar; charset=utf-8", headers=headers)
 
 
 @routes.post("/preview", responses=WITH_BODY)

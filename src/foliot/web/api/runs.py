@@ -1,4 +1,4 @@
-"""/runs: list, get, explain, cancel and retry runs."""
+"""/runs: list, count, get, explain, cancel and retry runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ from typing import Annotated
 
 from fastapi import Body, Query
 
+from foliot.domain.errors import NotFound
 from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.runs import explain, history, run_control
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, RunQuery
+from foliot.services.runs import bulk, explain, history, run_control
+from foliot.web.api.params import (
+    DEFAULT_LIMIT,
+    Announcer,
+    Cursor,
+    Db,
+    JobIdIn,
+    Limit,
+    RunIdIn,
+    RunQuery,
+    read_run_filter,
+)
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator, Viewer
 from foliot.web.mapping.jobs import attempt_out, recent_run_out, run_out
 from foliot.web.mapping.reports import explanation_out, run_summary_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.bulk import BulkResult, RunBulkIn, RunBulkOut
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.instants import Id
 from foliot.wire.reports import ExplanationOut
@@ -141,3 +153,40 @@ async def retry_run(
         )
 
     return await write.run(verb, Hint.READY, creates=True)
+
+
+@routes.post("/runs/bulk", responses={**CONFLICT, **WITH_BODY})
+async def act_on_many_runs(asked: RunBulkIn, caller: Operator, db: Db, tell: Announcer) -> RunBulkOut:
+    """Retry or cancel many runs, named by their ids or found by a filter.
+
+    By filter it needs `expected_count`, so that nothing is done to runs you have not seen. One call takes at most 500 runs. A run that cannot
+    is reported and stops no other. A repeat with the same `Idempotency-Key` does nothing twice.
+    """
+    ids = None if asked.ids is None else tuple(RunId(each) for each in asked.ids)
+    filters = read_run_filter(asked.q, caller)
+    order = bulk.RunBulkOrder(
+        bulk.RunAction(asked.action), ids, filters, asked.expected_count, asked.reason, asked.override
+    )
+    done = await bulk.act(db, caller.scope, order, dry_run=asked.dry_run)
+    if not asked.dry_run:
+        tell(Hint.READY)
+        tell(Hint.CANCELS)
+    return RunBulkOut(
+        action=asked.action,
+        dry_run=asked.dry_run,
+        found=done.found,
+        done=done.done,
+        failed=len(done.refused),
+        remaining=done.remaining,
+        more=done.more,
+        results=[
+            BulkResult(
+                id=run_id,
+                outcome="not_found" if isinstance(error, NotFound) else "failed",
+                code=error.code,
+                message=error.message,
+                hint=error.hint,
+            )
+            for run_id, error in done.refused
+        ],
+    )

@@ -117,8 +117,7 @@ def lines(
         for place, value in enumerate(each.values):
             if value is not None:
                 y = height - value / most * (height - 6) - 2
-                # A point beside two gaps is a line of no length, which round ends make a dot.
-                path += f"L{place * step:.1f} {y:.1f}" if is_down else f"M{place * step:.1f} {y:.1f}h0"
+                path += f"{'L' if is_down else 'M'}{place * step:.1f} {y:.1f}{'' if is_down else 'h0.1'}"  # a day alone is a dot
             is_down = value is not None
         drawn.append(Markup('<path class="line {}" d="{}"/>').format(each.css, path))
     framed = Axes(axes.x, axes.show, axes.legend or [(each.css, each.name) for each in series])

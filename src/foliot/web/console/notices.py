@@ -21,6 +21,8 @@ NOTICES = {
     "run-created": "The run was created.",
     "run-cancelled": "The run was cancelled, or asked to stop.",
     "run-retried": "A new run was created from the earlier one.",
+    "runs-retried": "New runs were created from the earlier ones.",
+    "runs-cancelled": "The runs were cancelled, or asked to stop.",
     "freeze-created": "The freeze is in force.",
     "freeze-lifted": "The freeze was lifted.",
     "key-revoked": "The key was revoked.",

@@ -8,7 +8,7 @@ from foliot.handlers import registry
 from foliot.services.jobs import job_types
 from foliot.services.workers.hosts import Host, InstanceRow
 from foliot.services.workers.limits import Limit
-from foliot.services.workers.overview import LeaseOverview, Queue, WorkerOverview
+from foliot.services.workers.overview import LeaseOverview, Queue, WorkerOverview, WorkspaceShare
 from foliot.wire.fleet import (
     BoundJob,
     HostOut,
@@ -18,6 +18,7 @@ from foliot.wire.fleet import (
     LimitOut,
     QueueOut,
     WorkerOut,
+    WorkspaceShareOut,
 )
 
 WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
@@ -88,6 +89,19 @@ def queue_out(queue: Queue) -> QueueOut:
         oldest_ready_at=seen.oldest,
         workers=seen.workers,
         warnings=[each.sentence for each in queue.unserved],
+    )
+
+
+def share_out(share: WorkspaceShare) -> WorkspaceShareOut:
+    return WorkspaceShareOut(
+        workspace=share.id,
+        slug=share.slug,
+        name=share.name,
+        ready=share.ready,
+        oldest_ready_at=share.oldest,
+        running=share.running,
+        held=share.held,
+        cap=share.cap,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any, assert_never, get_args, get_origin
 from zlib import crc32
 
 from foliot.domain.artifacts import Artifact
@@ -48,6 +48,7 @@ from foliot.wire.runs import (
     RunOut,
 )
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut, TimesOut
+from foliot.wire.shape import Shape
 
 SHOWN_SKIPS = 100
 SHARED = 4_096  # parts of answers that many jobs have alike; they are frozen
@@ -58,8 +59,44 @@ def definition_out(definition: Definition) -> wire.JobDefinition:
 
 
 def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
-    return wire.JobOut(
-        **_fields(record.definition),
+    return wire.JobOut(**_job_fields(record, _call, warnings))
+
+
+def job_json(record: StoredJob) -> dict[str, Any]:
+    """Return what `to_json` of pydantic-core writes as `job_out` would, without building and validating shapes."""
+    fields = _job_fields(record, _dumped)
+    for name in _DURATIONS:
+        if fields[name] is not None:
+            fields[name] = write_duration(fields[name])
+    return fields
+
+
+Show = Callable[[Callable[[Any], Shape], Any], Any]  # makes a part of an answer of a value
+
+
+def _call(make: Callable[[Any], Shape], value: Any) -> Any:
+    return make(value)
+
+
+@lru_cache(SHARED)
+def _dumped(make: Callable[[Any], Shape], value: Any) -> Any:
+    return make(value).model_dump(mode="json")
+
+
+def _is_duration(kind: Any) -> bool:
+    return kind is timedelta or any(_is_duration(each) for each in get_args(kind))
+
+
+_DURATIONS = tuple(
+    name
+    for name, field in wire.JobOut.model_fields.items()
+    if _is_duration(field.annotation) and get_origin(field.annotation) is not list
+)
+
+
+def _job_fields(record: StoredJob, show: Show, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    return dict(
+        **_fields(record.definition, show),
         id=record.id,
         status=record.status.value,
         owner_name=record.owner_name,
@@ -374,8 +411,8 @@ def _breaker(breaker: Breaker) -> wire.Breaker:
     return wire.Breaker(after=breaker.after, action=breaker.action.value)
 
 
-def _fields(definition: Definition) -> dict[str, Any]:
-    """Return the fields that a person wrote, for a shape that may show more."""
+def _fields(definition: Definition, show: Show = _call) -> dict[str, Any]:
+    """Return the fields that a person wrote, for a shape that may show more. `show` makes the parts that many jobs have alike."""
     spec = definition.spec
     return {
         **{name: getattr(spec, name) for name in SAME_IN_SPEC},
@@ -383,23 +420,23 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "name": definition.name,
         "config": dict(definition.config),
         "payload": dict(definition.payload),
-        "schedule": schedule_out(spec.schedule),
+        "schedule": show(schedule_out, spec.schedule),
         "window": _window(spec.window),
         "calendars": list(spec.calendars),
         "depends_on": [_edge(edge) for edge in definition.depends_on],
         "depends_when": spec.depends_when.value,
-        "retry": retry_out(spec.retry),
+        "retry": show(retry_out, spec.retry),
         "overlap": spec.overlap.rule.value,
         "max_queued": spec.overlap.max_queued,
         "misfire": spec.misfire.rule.value,
         "grace": spec.misfire.grace,
         "max_catch_up": spec.misfire.max_catch_up,
-        "breaker": _breaker(spec.breaker),
+        "breaker": show(_breaker, spec.breaker),
         "timeout": spec.limits.timeout,
         "start_deadline": spec.limits.start_deadline,
         "on_lost": spec.limits.on_lost.value,
         "target": _target(spec.target),
-        "retention": retention_out(definition.retention),
+        "retention": show(retention_out, definition.retention),
         "notify": _notify(definition.notify),
         "tags": list(spec.tags),
         "external_ref": None if definition.external_ref is None else dict(definition.external_ref),

@@ -14,6 +14,7 @@ from foliot.services.jobs.agenda import AgendaItem, AgendaLine, AgendaPage, Fate
 from foliot.services.runs.explain import RunExplanation
 from foliot.services.runs.history import RunBucket, RunSummary
 from foliot.services.runs.statistics import (
+    DayPercentiles,
     DayTotals,
     JobStats,
     Percentiles,
@@ -78,7 +79,7 @@ def explanation_out(answer: RunExplanation) -> ExplanationOut:
 
 def job_stats_out(stats: JobStats) -> JobStatsOut:
     return JobStatsOut(
-        days=[_day(day) for day in stats.days],
+        days=[_day(day, stats.p95.get(day.day)) for day in stats.days],
         totals=_totals(stats.totals),
         newest=_newest(stats.newest),
         last_run_at=stats.last_run_at,
@@ -98,7 +99,7 @@ def stats_out(stats: WorkspaceStats) -> StatsOut:
             late=now.late,
             next_due_at=now.next_due_at,
         ),
-        days=[_day(day) for day in stats.days],
+        days=[_day(day, stats.p95.get(day.day)) for day in stats.days],
         totals=_totals(stats.totals),
         newest=_newest(stats.newest),
     )
@@ -217,8 +218,17 @@ def _totals(sums: Totals) -> TotalsOut:
     )
 
 
-def _day(day: DayTotals) -> DayOut:
-    return DayOut(day=day.day, **_totals(totals([day])).model_dump())
+def _day(day: DayTotals, p95: DayPercentiles | None) -> DayOut:
+    return DayOut(
+        day=day.day,
+        **_totals(totals([day])).model_dump(),
+        p95_duration_ms=None if p95 is None else _seconds(p95.seconds),
+        p95_lag_ms=None if p95 is None else _seconds(p95.lag_seconds),
+    )
+
+
+def _seconds(value: float | None) -> int | None:
+    return None if value is None else milliseconds(timedelta(seconds=value))
 
 
 def _newest(spread: RunTimings) -> NewestOut:

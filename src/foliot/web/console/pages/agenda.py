@@ -1,37 +1,400 @@
-"""Agenda: everything that is planned in the next hours, in the order in which it starts."""
+"""Agenda: what is planned and what ran on one axis, by day, by week and by minute; and the same as a calendar file."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from starlette.requests import Request
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
+from foliot.web.console.pages.runs import address, instant
+from foliot.web.console.session import api_of
 from foliot.web.console.site import Context, Visit, page
-from foliot.web.console.text import parse, zone_named
+from foliot.web.console.text import STATUS_SHAPES, milliseconds, parse, zone_named
 
 MOST_HOURS = 24 * 31
-SPANS = (6, 12, 24, 72, 168)
+MOST_LANES = 40
+MARKS = 60  # newest records of each lane
+MOST_INSTANTS = 100_000  # of all series, one by one; beyond, a series counts as an even stream
+HOUR, MINUTE, DAY = timedelta(hours=1), timedelta(minutes=1), timedelta(days=1)
+VIEWS = (("day", "Day"), ("week", "Week"), ("heat", "Minutes"), ("list", "List"))
 
 
 @page("agenda.html", "agenda")
 async def agenda(visit: Visit) -> Context:
-    asked = visit.param("hours")
-    hours = int(asked) if re.fullmatch(r"[1-9][0-9]{0,2}", asked) and int(asked) <= MOST_HOURS else 24
-    begin = visit.reader.now
-    found = await visit.api.get(
-        "/agenda",
-        **{"from": begin.isoformat(), "to": (begin + timedelta(hours=hours)).isoformat()},
-        tag=visit.param("tag") or None,
+    wanted = {name: visit.param(name) for name in ("view", "date", "tag", "queue")}
+    view = wanted["view"] if wanted["view"] in dict(VIEWS) else "list" if visit.param("hours") else "day"
+    zone, now = zone_named(visit.reader.zone or "UTC"), visit.reader.now
+    today = now.astimezone(zone).date()
+    day = _read_date(wanted["date"]) or today
+    days = 7 if view == "week" else 1
+    begin, end = _midnight(day, zone), _midnight(day + DAY * days, zone)
+    hours = _read_hours(visit.param("hours"))
+    if view == "heat" and day == today:
+        begin, end = now, now + DAY  # the hours that have passed are those of tomorrow
+    if view == "list" and not wanted["date"]:
+        begin, end = now, now + HOUR * hours
+    planned, freezes, *shown = await asyncio.gather(
+        _planned(visit, wanted, max(begin, now), end),
+        visit.api.answer("GET", "/freezes"),
+        *([_counts(visit, wanted, begin, min(end, now))] if view == "week" and begin < now else []),
     )
+    frame = _Frame(begin, end, now, zone)
+    context: Context = {
+        "view": view,
+        "agenda": planned,
+        "tag": wanted["tag"],
+        "queue": wanted["queue"],
+        "day": day.isoformat(),
+        "views": [(address("/console/agenda", **{**wanted, "view": name}), visit.reader.translate(label), name == view) for name, label in VIEWS],
+        "steps": _steps(wanted, view, day, today, days),
+        "title": _title(visit, day, days),
+        "now_at": frame.share(now) if begin < now < end else None,
+        "freezes": _freezes(frame, freezes.data["items"] if freezes.is_success else []),
+        "ics": address("/console/agenda.ics", tag=wanted["tag"], queue=wanted["queue"]),
+        "zone_name": str(zone),
+    }  # fmt: skip
+    if view == "day":
+        context["lanes"], context["lane_count"] = await _lanes(visit, frame, planned["items"])
+    elif view == "week":
+        context["cells"] = _week(visit, frame, planned["items"], shown[0] if shown else {})
+        context["counted_since"] = shown[0].get("counted_since") if shown else None
+    elif view == "heat":
+        context |= _heat(visit, frame, planned["items"])
+    else:
+        context |= {"by_day": _by_day(visit, planned["items"], zone), "hours": hours}
+    return context
+
+
+def _read_date(raw: str) -> date | None:
+    try:
+        found = date.fromisoformat(raw) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", raw) else None
+    except ValueError:
+        return None
+    return found if found is not None and 2000 <= found.year <= 2200 else None
+
+
+def _read_hours(raw: str) -> int:
+    return int(raw) if re.fullmatch(r"[1-9][0-9]{0,2}", raw) and int(raw) <= MOST_HOURS else 24
+
+
+def _midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time.min, zone).astimezone(zone_named("UTC"))
+
+
+def _steps(
+    wanted: dict[str, str], view: str, day: date, today: date, days: int
+) -> list[tuple[str, str, bool]]:
+    def to(when: date) -> str:
+        return address("/console/agenda", **{**wanted, "view": view, "date": when.isoformat()})
+
+    return [
+        (to(day - DAY * days), "earlier", False),
+        (to(today), "today", day == today),
+        (to(day + DAY * days), "later", False),
+    ]
+
+
+def _title(visit: Visit, day: date, days: int) -> str:
+    t = visit.reader.translate
+    ends = [day] if days == 1 else [day, day + DAY * (days - 1)]
+    return " … ".join(f"{t(f'{each:%a}')} {each.day} {t(f'{each:%b}')} {each.year}" for each in ends)
+
+
+async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime) -> dict[str, Any]:
+    """What is planned from now on; nothing where the span has passed or lies too far ahead."""
+    nothing = {"items": [], "truncated": False, "complete_until": None}
+    if end <= visit.reader.now or end - begin > DAY * 31:
+        return nothing
+    params = {
+        "from": begin.isoformat(),
+        "to": end.isoformat(),
+        "tag": wanted["tag"],
+        "queue": wanted["queue"],
+    }
+    answer = await visit.api.answer("GET", "/agenda", params=params)
+    return answer.data if answer.is_success else nothing
+
+
+async def _counts(visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime) -> dict[str, Any]:
+    """How many runs each hour had."""
+    terms = [f"{name}:{wanted[name]}" for name in ("tag", "queue") if wanted[name]]
+    params = {"q": " ".join(terms), "since": instant(begin), "until": instant(end), "buckets": "200"}
+    answer = await visit.api.answer("GET", "/runs/summary", params=params)
+    return answer.data if answer.is_success else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The span that is drawn."""
+
+    begin: datetime
+    end: datetime
+    now: datetime
+    zone: ZoneInfo
+
+    def share(self, at: datetime) -> float:
+        """Where an instant lies, in percent of the width."""
+        return round(min(max((at - self.begin) / (self.end - self.begin), 0.0), 1.0) * 100, 3)
+
+
+def _freezes(frame: _Frame, freezes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    drawn = []
+    for each in freezes:
+        start = parse(each["start_at"])
+        stop = (
+            parse(each["lifted_at"] or each["end_at"]) if each["lifted_at"] or each["end_at"] else frame.end
+        )
+        if start < frame.end and stop > frame.begin:
+            left, right = frame.share(start), frame.share(stop)
+            drawn.append(
+                {
+                    "left": left,
+                    "width": max(right - left, 0.3),
+                    "reason": each["reason"],
+                    "is_whole": each["scope"]["everything"],
+                }
+            )
+    return drawn[:20]
+
+
+# ---- the day: a lane for each job
+
+
+@dataclass(slots=True)
+class _Lane:
+    job_id: str
+    name: str
+    first: datetime
+    marks: list[dict[str, Any]] = field(default_factory=list)
+
+
+async def _lanes(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> tuple[list[_Lane], int]:
+    """Jobs with something planned or recorded in the span, in order of time; what ran left of now, what is planned right of it."""
+    lanes: dict[str, _Lane] = {}
+    if frame.begin < frame.now:
+        found = await visit.api.get(
+            "/runs", since=instant(frame.begin), until=instant(min(frame.end, frame.now)), limit=200
+        )
+        for run in reversed(found["items"]):
+            lanes.setdefault(
+                run["job_id"], _Lane(run["job_id"], run["job_name"] or "", parse(run["planned_for"]))
+            )
+            lanes[run["job_id"]].marks.append(_ran(visit, frame, run))
+    for item in items:
+        lane = lanes.setdefault(
+            item["job_id"], _Lane(item["job_id"], item["job_name"], parse(item["starts_at"]))
+        )
+        lane.marks.append(_planned_mark(visit, frame, item))
+    drawn = sorted(lanes.values(), key=lambda lane: (lane.first, lane.name))[:MOST_LANES]
+    await _add_recent(visit, frame, drawn)
+    return drawn, len(lanes)
+
+
+async def _add_recent(visit: Visit, frame: _Frame, lanes: list[_Lane]) -> None:
+    """The list of all runs holds few of a job among busy ones: add the newest of each lane."""
+    if not lanes or frame.begin >= frame.now:
+        return
+    recent = await visit.api.get("/recent-runs", job=[lane.job_id for lane in lanes], limit=MARKS)
+    by_job = {each["job_id"]: each["runs"] for each in recent["items"]}
+    for lane in lanes:
+        known = {mark["href"] for mark in lane.marks}
+        for run in by_job.get(lane.job_id, []):
+            mark = _ran(visit, frame, run)
+            if frame.begin <= parse(run["planned_for"]) < frame.end and mark["href"] not in known:
+                lane.marks.append(mark)
+
+
+def _ran(visit: Visit, frame: _Frame, run: dict[str, Any]) -> dict[str, Any]:
+    start = parse(run.get("started_at") or run["planned_for"])
+    stop = (
+        parse(run["finished_at"])
+        if run.get("finished_at")
+        else frame.now
+        if run["status"] == "running"
+        else start
+    )
+    left = frame.share(start)
+    word = visit.reader.translate(run["status"].replace("_", " "))
+    return {
+        "left": left,
+        "width": max(frame.share(stop) - left, 0.35),
+        "css": f"m-{STATUS_SHAPES.get(run['status'], 'wait')}",
+        "title": f"#{run['number']} {word}, {visit.reader.absolute(start)}",
+        "href": f"/console/runs/{run['id']}",
+    }
+
+
+def _planned_mark(visit: Visit, frame: _Frame, item: dict[str, Any]) -> dict[str, Any]:
+    start = parse(item["starts_at"])
+    expected = timedelta(milliseconds=item["expected_duration_ms"] or 0)
+    stop = parse(item["last_for"]) if item["last_for"] else start + expected
+    left, t = frame.share(start), visit.reader.translate
+    many = t("{count} times", count=f"{item['count']:,}") if item["count"] and item["count"] > 1 else ""
+    took = t("usually {time}", time=milliseconds(item["expected_duration_ms"])) if expected else ""
+    fate = "" if item["fate"] == "runs" else t(item["fate"])
+    words = ", ".join(
+        each for each in (visit.reader.absolute(start), many, took, fate, *item["notes"]) if each
+    )
+    css = "planned series" if item["last_for"] else "planned"
+    return {
+        "left": left,
+        "width": max(frame.share(stop) - left, 0.35),
+        "css": css if item["fate"] == "runs" else f"{css} not",
+        "title": words,
+        "href": f"/console/jobs/{item['job_id']}",
+    }
+
+
+# ---- the week by hour, the day by minute
+
+
+def _instants(items: list[dict[str, Any]]) -> Iterator[tuple[datetime, float]]:
+    """Each planned time that runs, with its weight. A series counts as evenly spread; long ones by the minute."""
+    left = MOST_INSTANTS
+    for item in items:
+        if item["fate"] != "runs":
+            continue
+        first, many = parse(item["starts_at"]), item["count"] or 10_000
+        if not item["last_for"] or many < 2:
+            yield first, 1.0
+            continue
+        whole = parse(item["last_for"]) - first
+        places = min(many, max(int(whole / MINUTE), 1) + 1, max(left, 2))
+        left -= places
+        for place in range(places):
+            yield first + whole * place / (places - 1), many / places
+
+
+def _week(
+    visit: Visit, frame: _Frame, items: list[dict[str, Any]], summary: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Rows of hours, a cell for each day: planned runs ahead, recorded ones behind."""
+    t = visit.reader.translate
+    counts: dict[tuple[date, int], list[float]] = {}
+    for at, weight in _instants(items):
+        local = at.astimezone(frame.zone)
+        counts.setdefault((local.date(), local.hour), [0, 0, 0])[0] += weight
+    is_hourly = summary.get("bucket_seconds", 86_400) <= 3_600  # narrower buckets are parts of an hour
+    for bucket in summary.get("buckets", []) if is_hourly else []:
+        local = parse(bucket["at"]).astimezone(frame.zone)
+        cell = counts.setdefault((local.date(), local.hour), [0, 0, 0])
+        cell[1] += bucket["succeeded"] + bucket["failed"] + bucket["open"] + bucket["cancelled"]
+        cell[2] += bucket["failed"]
+    scale = _Scale([sum(each[:2]) for each in counts.values()])
+    first = frame.begin.astimezone(frame.zone).date()
+    days = [first + DAY * n for n in range(7)]
+    rows = []
+    for hour in range(24):
+        cells = []
+        for each in days:
+            planned, ran, failed = counts.get((each, hour), [0, 0, 0])
+            at = datetime.combine(each, time(hour), frame.zone)
+            words = [t("{count} planned", count=f"{planned:,.0f}")] if planned else []
+            words += [t("{count} recorded", count=f"{ran:,.0f}")] if ran else []
+            words += [t("{count} failed", count=f"{failed:,.0f}")] if failed else []
+            href = (
+                address(
+                    since=instant(parse(at.isoformat())),
+                    until=instant(parse(at.isoformat()) + HOUR - MINUTE / 60),
+                )
+                if at <= frame.now
+                else address("/console/agenda", view="day", date=each.isoformat())
+            )
+            cells.append(
+                {
+                    "level": scale.level(planned + ran),
+                    "failed": bool(failed),
+                    "count": planned + ran,
+                    "title": ", ".join(words),
+                    "href": href,
+                    "is_now": at <= frame.now < at + HOUR,
+                }
+            )
+        rows.append({"hour": f"{hour:02d}", "cells": cells})
+    heads = [f"{t(f'{each:%a}')} {each.day}" for each in days]
+    return [{"heads": heads, "rows": rows}]
+
+
+class _Scale:
+    """Steps of the colour: 0 for nothing, 1 for the least, 5 for the most."""
+
+    def __init__(self, counts: list[float]) -> None:
+        there = [count for count in counts if count > 0]
+        self._least, self._most = min(there, default=0.0), max(there, default=0.0)
+
+    def level(self, count: float) -> int:
+        if count <= 0:
+            return 0
+        if self._most - self._least < 0.05 * self._most:
+            return 2
+        return 1 + round(4 * (count - self._least) / (self._most - self._least))
+
+
+def _heat(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> Context:
+    """A row for each hour, a cell for each minute; and the minutes of the hour in which least is planned."""
+    t = visit.reader.translate
+    minutes = [[0.0] * 60 for _ in range(24)]
+    for at, weight in _instants(items):
+        if frame.begin <= at < frame.end:
+            local = at.astimezone(frame.zone)
+            minutes[local.hour][local.minute] += weight
+    scale = _Scale([count for row in minutes for count in row])
+    load = [sum(row[minute] for row in minutes) for minute in range(60)]
+    least = min(load)
+    quiet = [minute for minute in range(60) if load[minute] == least]
+    busiest = sorted(range(60), key=lambda minute: -load[minute])[:3]
+    rows = [
+        {
+            "hour": f"{hour:02d}",
+            "total": sum(row),
+            "cells": [
+                {"x": minute, "level": scale.level(count), "title": t("{time}: {count} planned", time=f"{hour:02d}:{minute:02d}", count=f"{count:,.0f}")}
+                for minute, count in enumerate(row)
+            ],
+        }
+        for hour, row in enumerate(minutes)
+    ]  # fmt: skip
+    return {
+        "heat": rows,
+        "quiet": _spread(quiet),
+        "busy": [(minute, load[minute]) for minute in busiest if load[minute]],
+    }
+
+
+def _spread(minutes: list[int]) -> list[int]:
+    """At most six of them, over the whole hour; not the full hour and the quarters, which everybody takes."""
+    usual = [each for each in minutes if each % 15] or minutes
+    step = max(len(usual) / 6, 1)
+    return [usual[int(place * step)] for place in range(min(6, len(usual)))]
+
+
+# ---- the list, and the calendar file
+
+
+def _by_day(visit: Visit, items: list[dict[str, Any]], zone: ZoneInfo) -> dict[str, list[dict[str, Any]]]:
+    t = visit.reader.translate
     days: dict[str, list[dict[str, Any]]] = {}
-    zone = zone_named(visit.reader.zone or "UTC")
-    for item in found["items"]:
+    for item in items:
         local = parse(item["starts_at"]).astimezone(zone)
-        day = f"{visit.reader.translate(f'{local:%a}')} {local.day} {visit.reader.translate(f'{local:%b}')}"
-        days.setdefault(day, []).append(item)
-    return {"agenda": found, "by_day": days, "hours": hours, "spans": SPANS, "tag": visit.param("tag")}
+        days.setdefault(f"{t(f'{local:%a}')} {local.day} {t(f'{local:%b}')}", []).append(item)
+    return days
 
 
-ROUTES = [Route("/agenda", agenda)]
+class CalendarFile:
+    """The agenda for calendar programs, handed on from the API."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        params = {name: request.query_params.get(name) for name in ("tag", "queue")}
+        await api_of(request).forward("/agenda.ics", params, receive, send, {"accept": "text/calendar"})
+
+
+ROUTES = [Route("/agenda", agenda), Route("/agenda.ics", CalendarFile())]

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from starlette.responses import Response
 from starlette.routing import Route
 
-from foliot.web.console.api import ApiRefusal
+from foliot.web.console.api import ApiRefusal, read_number
 from foliot.web.console.charts import Axes, Bar
-from foliot.web.console.site import Context, Visit, page
+from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
 from foliot.web.console.text import parse, zone_named
 
 PAGE = 50
@@ -208,4 +209,54 @@ def _ticks(visit: Visit, begin: datetime, end: datetime) -> list[str]:
     return made
 
 
-ROUTES: list[Route] = [Route("/runs", run_list)]
+@page("run_bulk.html", "runs")
+async def choose_bulk(visit: Visit) -> Context:
+    """Before one action on many runs: how many there are, and the newest of them."""
+    return await _bulk(
+        visit, visit.param("action"), {name: visit.param(name) for name in ("q", "since", "until")}
+    )
+
+
+async def _bulk(
+    visit: Visit, verb: str, wanted: dict[str, str], problems: list[str] | None = None
+) -> Context:
+    verb = verb if verb in ("retry", "cancel") else "retry"
+    q = _as_query(wanted)
+    sample, counted = await asyncio.gather(
+        visit.api.get("/runs", q=q or None, limit=8),
+        visit.api.call("POST", "/runs/bulk", {"action": verb, "q": q, "dry_run": True}),
+    )
+    shown = {"verb": verb, "query": q, "sample": sample["items"], "counted": counted}
+    return {**wanted, **shown, "problems": problems or [], "back": address(**wanted)}
+
+
+def _as_query(wanted: dict[str, str]) -> str:
+    """The filter with its span as terms."""
+    span = [f"{name}:{wanted[name]}" for name in ("since", "until") if wanted[name]]
+    return " ".join([*([wanted["q"]] if wanted["q"] else []), *span])
+
+
+async def act_on_many(visit: Visit) -> Response:
+    verb, wanted = visit.field("action"), {name: visit.field(name) for name in ("q", "since", "until")}
+    body: dict[str, Any] = {
+        "action": verb,
+        "q": _as_query(wanted),
+        "expected_count": read_number("expected_count", visit.field("expected_count")),
+    }
+    if reason := visit.field("reason"):
+        body["reason"] = reason
+    try:
+        await visit.api.call("POST", "/runs/bulk", body)
+    except ApiRefusal as refusal:
+        if refusal.status != 409:
+            raise
+        shell, context = await shell_of(visit), await _bulk(visit, verb, wanted, refusal.sentences)
+        return render(visit, "run_bulk.html", {**shell, "active": "runs", **context}, 409)
+    return done(HOME, "runs-retried" if verb == "retry" else "runs-cancelled")
+
+
+ROUTES: list[Route] = [
+    Route("/runs", run_list),
+    Route("/runs/bulk", choose_bulk, methods=["GET"]),
+    Route("/runs/bulk", action(act_on_many), methods=["POST"]),
+]

@@ -82,7 +82,8 @@ function showLive() {
 function connect() {
   if (stream || paused || document.hidden || !$("[data-live]")) return;
   stream = new EventSource(said.liveUrl);
-  stream.onopen = stream.onerror = showLive;
+  stream.onerror = showLive;
+  stream.onopen = () => { showLive(); hint(); }; // what happened between the page and its stream sent no event
   for (const kind of ["reset", ...(said.kinds || "").split(" ")]) stream.addEventListener(kind, hint);
 }
 function disconnect() { stream?.close(); stream = null; }

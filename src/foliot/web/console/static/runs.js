@@ -46,7 +46,7 @@ if (box) {
     if (line.seq <= last) return;
     last = line.seq;
     const row = document.createElement("div"), at = document.createElement("span");
-    row.className = line.stream; row.dataset.seq = line.seq; at.className = "at"; at.textContent = line.at.slice(11, 23);
+    row.className = line.stream === "log" ? "" : line.stream; row.dataset.seq = line.seq; at.className = "at"; at.textContent = line.at.slice(11, 23);
     row.append(at, line.text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "")); lines.append(row);
     while (lines.childElementCount > most) lines.firstElementChild.remove();
     const none = $("#no-log");
