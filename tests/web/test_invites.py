@@ -125,7 +125,7 @@ async def test_the_join_page_accepts_by_its_button_and_signs_in(api: ApiHarness)
     assert today.status_code == 200
     assert "ana" in today.text
     again = await api.http.get(made["path"])
-    assert again.status_code == 403
+    assert again.status_code == 401
     assert "used already" in again.text
 
 

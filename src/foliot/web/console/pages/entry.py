@@ -86,7 +86,7 @@ async def join(request: Request) -> Response:
     path = "/invites/accept"
     looked = await visit.api.answer("POST", path, params={"dry_run": "true"})
     if not looked.is_success:
-        return _form(request, "This invite was used already or has ended. Ask for a new one.", 403)
+        return _form(request, "This invite was used already or has ended. Ask for a new one.", 401)
     context: dict[str, object] = {"me": None, "member": looked.data["key"]["principal"], "invite": invite}
     if request.method != "POST":
         return render(visit, "join.html", {**context, "secret": None})
