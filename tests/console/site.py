@@ -35,7 +35,14 @@ NOT_PAGES = {"/live", "/runs/{run_id}/log/stream"}  # streams
 VIEWS = {
     "/jobs": ["?q=status:paused", "?q=tag:nothing-has-this-tag", "?q=status:%20%28"],
     "/jobs/new": ["?copy={job_id}", "?kind=cron&when=30+2+*+*+*"],
-    "/jobs/{job_id}": ["?at=2026-11-16T02:30:00Z"],
+    "/jobs/{job_id}": [
+        "?at=2026-11-16T02:30:00Z",
+        "?tab=figures",
+        "?tab=changes",
+        "?tab=definition",
+        "?tab=alerts",
+    ],
+    "/jobs/bulk": ["?action=pause&all=1", "?action=tag&id={job_id}"],
     "/runs": ["?q=status:failed", "?q=status:waiting,ready,running", "?q=nonsense:%28"],
     "/freezes": ["?reason=upgrade&after=latest"],
 }

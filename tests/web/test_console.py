@@ -237,7 +237,7 @@ async def test_the_editor_creates_a_job_from_words_and_changes_it(api: ApiHarnes
         "when": "every weekday at 9am",
         "timezone": "Europe/Paris",
         "type": "http",
-        "url": "https://example.test",
+        "config_url": "https://example.test",
     }
     created = await post(api, "/console/jobs/save", session, **fields)
     assert created.status_code == 303, created.text
@@ -277,7 +277,7 @@ async def test_what_the_editor_cannot_save_comes_back_with_the_reason(
         "kind": "words",
         "when": "every hour",
         "type": "http",
-        "url": "https://example.test",
+        "config_url": "https://example.test",
         **fields,
     }
     answer = await post(api, "/console/jobs/save", await signed_in(api), **whole)
@@ -391,7 +391,7 @@ async def test_a_notice_is_shown_after_a_form(api: ApiHarness) -> None:
         ("jobs/save", {"retry_max": "9" * 5_000}),
         (
             "jobs/save",
-            {"name": "new", "when": "every hour", "url": "https://example.test", "retry_max": "some"},
+            {"name": "new", "when": "every hour", "config_url": "https://example.test", "retry_max": "some"},
         ),
         ("jobs/{id}/pause", {"csrf": "é"}),
         ("jobs/{id}/pause", {f"f{n}": "" for n in range(200)}),
@@ -601,13 +601,13 @@ async def test_the_editor_removes_what_a_person_deletes_from_json(api: ApiHarnes
     session = await signed_in(api)
     path = f"/console/jobs/{made['id']}"
     form = _form_of((await api.http.get(f"{path}/edit", headers=session)).text)
-    form |= {"etag": "", "config": '{"headers": {"a": "1"}}', "payload": '{"l": {}}'}
+    form |= {"etag": "", "config_headers": '{"a": "1"}', "payload": '{"l": {}}'}
     del form["csrf"]
     assert (await post(api, f"{path}/save", session, **form)).status_code == 303
     stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert stored["config"]["headers"] == {"a": "1"}
     assert stored["payload"] == {"l": {}}
-    await post(api, f"{path}/save", session, **form | {"payload": "", "config": ""})
+    await post(api, f"{path}/save", session, **form | {"payload": "", "config_headers": "", "base": ""})
     stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert (stored["payload"], "headers" in stored["config"]) == ({}, False)
 

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from html import unescape
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -16,7 +17,7 @@ from foliot.web.console import text
 from foliot.web.console.pages import job, jobs
 from foliot.web.console.site import Visit
 from tests.web.conftest import ApiHarness
-from tests.web.test_console import post, signed_in
+from tests.web.test_console import _form_of, post, signed_in
 
 DAILY = {"kind": "cron", "expr": "30 2 * * *", "timezone": "Europe/Paris"}
 MANUAL = {"kind": "manual"}
@@ -305,3 +306,194 @@ async def test_a_backfill_is_counted_before_it_is_made(api: ApiHarness) -> None:
     answer = await post(api, f"/console/{path}", session, **hidden)
     assert answer.status_code == 303, answer.text
     assert len((await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"]) == 3
+
+
+async def test_a_link_fills_the_form_of_a_new_job(api: ApiHarness) -> None:
+    link = {"name": "hello", "when": "every 2 hours", "url": "https://example.test/x", "method": "GET"}
+    form = await form_at(api, f"jobs/new?{urlencode(link)}", await signed_in(api))
+    assert (form["name"], form["when"]) == ("hello", "every 2 hours")
+    assert (form["config_url"], form["config_method"]) == ("https://example.test/x", "GET")
+
+
+async def form_at(api: ApiHarness, path: str, session: dict[str, str]) -> dict[str, str]:
+    return editor_form((await api.http.get(f"/console/{path}", headers=session)).text)
+
+
+def editor_form(page: str) -> dict[str, str]:
+    """The fields as a browser would send them: a box that is not ticked sends nothing."""
+    form = page[page.index('id="editor"') :].partition("</form>")[0]
+    return _form_of(re.sub(r'<input type="checkbox"(?![^>]*checked)[^>]*>', "", form))
+
+
+NEW = {"name": "report", "kind": "words", "when": "every day at 9am", "timezone": "Europe/Paris"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "config"),
+    [
+        ("python", {"config_call": "shop.jobs:sync"}, {"call": "shop.jobs:sync"}),
+        (
+            "command",
+            {
+                "config_argv": "/bin/backup\n--full",
+                "config_env": '{"A": {"secret": "s"}}',
+                "config_success": "0, 3",
+            },
+            {"argv": ["/bin/backup", "--full"], "env": {"A": {"secret": "s"}}, "success": [0, 3]},
+        ),
+        (
+            "http",
+            {"config_url": '{"secret": "hook"}', "config_method": "GET", "config_body": '{"a": 1}'},
+            {"url": {"secret": "hook"}, "method": "GET", "body": {"a": 1}},
+        ),
+        ("message", {"config_text": "Hello", "config_new_room": "true"}, {"text": "Hello", "new_room": True}),
+        ("unknown.type", {"config": '{"anything": [1]}'}, {"anything": [1]}),
+    ],
+)
+async def test_each_type_has_a_form_of_its_own_that_reads_back_as_it_was_written(
+    api: ApiHarness, kind: str, fields: dict[str, str], config: dict[str, Any]
+) -> None:
+    for name in ("s", "hook"):
+        await api.request("POST", "/secrets", json={"name": name, "value": "x"}, role="admin")
+    session = await signed_in(api)
+    created = await post(api, "/console/jobs/save", session, type=kind, **NEW, **fields)
+    assert created.status_code == 303, re.findall(r"<li>[^<]*</li>", created.text)
+    job_id = created.headers["location"].rsplit("/", 1)[-1]
+    stored = (await api.request("GET", f"/jobs/{job_id}")).json()
+    assert {name: stored["config"][name] for name in config} == config
+    form = await form_at(api, f"jobs/{job_id}/edit", session)
+    again = await post(api, f"/console/jobs/{job_id}/save", session, **form | {"description": "changed"})
+    assert again.status_code == 303, again.text
+    after = (await api.request("GET", f"/jobs/{job_id}")).json()
+    assert after["config"] == stored["config"]
+    assert after["inherited"] == stored["inherited"]  # what was left to the workspace stays there
+
+
+async def test_the_editor_saves_hours_calendars_dependencies_and_alerts(api: ApiHarness) -> None:
+    first = await api.create_job(name="first")
+    calendar = {
+        "name": "nights",
+        "kind": "blackout",
+        "rules": [{"kind": "weekly", "start": "22:00", "end": "06:00"}],
+    }
+    made = (await api.request("POST", "/calendars", json=calendar)).json()
+    fields = NEW | {
+        "type": "http", "config_url": "https://example.test", "window_start": "08:00", "window_end": "18:00", "window_mon": "1",
+        f"cal_{made['id']}": "1", "dep_job_0": "first", "dep_on_0": "any", "dep_mode_0": "gate", "tags": "a, b", "notify": "email+slack",
+        "notify_to": "ops@example.test", "max_runs": "7", "retry_max": "2", "retry_strategy": "exponential", "retry_base": "10s",
+    }  # fmt: skip
+    session = await signed_in(api)
+    created = await post(api, "/console/jobs/save", session, **fields)
+    assert created.status_code == 303, re.findall(r"<li>[^<]*</li>", created.text)
+    job_id = created.headers["location"].rsplit("/", 1)[-1]
+    stored = (await api.request("GET", f"/jobs/{job_id}")).json()
+    assert (stored["window"]["start"][:5], stored["window"]["days"]) == ("08:00", ["mon"])
+    assert stored["calendars"] == [made["id"]]
+    assert [(each["job"], each["on"], each["mode"]) for each in stored["depends_on"]] == [
+        (first["id"], "any", "gate")
+    ]
+    assert stored["notify"] == {
+        "email": True,
+        "slack": True,
+        "whatsapp": False,
+        "recipients": ["ops@example.test"],
+    }
+    assert (stored["max_runs"], stored["tags"]) == (7, ["a", "b"])
+    assert (stored["retry"]["max"], stored["retry"]["strategy"], stored["retry"]["base"]) == (
+        2,
+        "exponential",
+        "10s",
+    )
+    form = await form_at(api, f"jobs/{job_id}/edit", session)
+    cleared = {
+        "dep_job_0": "",
+        "window_start": "",
+        "window_end": "",
+        "max_runs": "",
+        "notify": "",
+        f"cal_{made['id']}": "",
+    }
+    answer = await post(api, f"/console/jobs/{job_id}/save", session, **form | cleared)
+    assert answer.status_code == 303, re.findall(r"<li>[^<]*</li>", answer.text)
+    after = (await api.request("GET", f"/jobs/{job_id}")).json()
+    assert (after["depends_on"], after["window"], after["max_runs"], after["notify"]) == (
+        [],
+        None,
+        None,
+        None,
+    )
+    assert after["calendars"] == []
+    assert after["retry"] == stored["retry"]
+
+
+async def test_errors_stand_beside_their_fields_and_nothing_typed_is_lost(api: ApiHarness) -> None:
+    fields = NEW | {
+        "type": "http",
+        "config_url": "nowhere",
+        "timeout": "soon",
+        "dep_job_0": "no such job",
+        "description": "kept",
+    }
+    session = await signed_in(api)
+    unknown = await post(api, "/console/jobs/save", session, **fields)
+    assert re.search(r'name="dep_job_0" value="no such job".*?class="wrong"', unknown.text, re.DOTALL)
+    refused = await post(api, "/console/jobs/save", session, **fields | {"dep_job_0": ""})
+    assert refused.status_code == 422
+    assert re.search(r'id="timeout-wrong"', refused.text)
+    wrong = await post(api, "/console/jobs/save", session, **fields | {"dep_job_0": "", "timeout": ""})
+    assert re.search(r'name="config_url" value="nowhere".{0,300}class="wrong"', wrong.text, re.DOTALL)
+    assert ">kept</textarea>" in refused.text
+
+
+async def test_the_type_can_be_changed_without_script(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    answer = await post(
+        api, "/console/jobs/save", session, **NEW | {"type": "python", "choose": "type", "tags": "kept"}
+    )
+    assert answer.status_code == 200
+    assert 'name="config_call"' in answer.text
+    assert 'value="kept"' in answer.text
+    assert (await api.request("GET", "/jobs")).json()["items"] == []
+
+
+async def test_the_preview_of_the_form_shows_warnings_and_which_runs_change(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    session = await signed_in(api)
+    form = await form_at(api, f"jobs/{made['id']}/edit", session)
+    same = await post(api, f"/console/jobs/{made['id']}/preview", session, **form)
+    assert "run-diff" not in same.text
+    moved = await post(api, f"/console/jobs/{made['id']}/preview", session, **form | {"when": "30 3 * * *"})
+    assert 'class="moved"' in moved.text
+    assert "At 03:30" in moved.text or "at 03:30" in moved.text
+    fresh = NEW | {"type": "http", "config_url": "https://example.test", "name": "test"}
+    assert (
+        "does not say what the job does" in (await post(api, "/console/jobs/preview", session, **fresh)).text
+    )
+    assert (await api.request("GET", "/jobs")).json()["items"][0]["schedule"] == made["schedule"]
+
+
+async def test_a_crowded_minute_offers_a_quiet_one(api: ApiHarness) -> None:
+    for n in range(20):
+        await api.create_job(
+            name=f"job {n}", schedule={"kind": "cron", "expr": "0 9 * * *", "timezone": "UTC"}
+        )
+    fields = NEW | {"type": "http", "config_url": "https://example.test", "timezone": "UTC"}
+    answer = await post(api, "/console/jobs/preview", await signed_in(api), **fields)
+    assert 'data-when="H 9 * * *"' in answer.text
+
+
+async def test_two_edits_of_different_fields_are_merged_on_request(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY, tags=["a"])
+    session, path = await signed_in(api), f"/console/jobs/{made['id']}/save"
+    form = await form_at(api, f"jobs/{made['id']}/edit", session)
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"tags": ["theirs"]}, role="admin")
+    mine = form | {"name": "mine"}
+    refused = await post(api, path, session, **mine)
+    assert refused.status_code == 412
+    assert "admin-acme" in refused.text  # who
+    assert "tags" in refused.text[refused.text.index('class="card conflict"') :][:2_000]  # and what
+    again = editor_form(refused.text)
+    answer = await post(api, path, session, **again | {"merge": "1"})
+    assert answer.status_code == 303, answer.text
+    stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
+    assert (stored["name"], stored["tags"]) == ("mine", ["theirs"])

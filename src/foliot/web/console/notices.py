@@ -69,6 +69,6 @@ UNDO = {
     "job-archived-stopped": "/console/jobs/{}/restore",
     "job-saved": "/console/jobs/{}/undo-edit",
     "job-reverted": "/console/jobs/{}/undo-edit",
-    "alerts-muted": "/console/jobs/{}/unmute",
+    "alerts-muted": "/console/jobs/{}/undo-edit",
     "freeze-created": "/console/freezes/{}/lift",
 }  # the address that takes a notice's action back, with the id of its object

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from http import HTTPStatus
 from typing import Any
 from zoneinfo import available_timezones
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from foliot.web.console.api import ApiRefusal, field_refusal, read_json, read_number
+from foliot.web.console.api import ApiRefusal, field_refusal
+from foliot.web.console.forms import SchemaField, schema_fields
+from foliot.web.console.pages.job import actor_name, member_names
+from foliot.web.console.pages.job_form import (
+    BLANK,
+    KINDS,
+    MOST_ROWS,
+    Fields,
+    body_of,
+    changes_of,
+    field_at,
+    fields_of,
+    is_id,
+    schedule_of,
+)
+from foliot.web.console.pages.jobs import ANY_STATUS
 from foliot.web.console.session import api_of
 from foliot.web.console.site import (
     SECURITY_HEADERS,
@@ -25,10 +38,9 @@ from foliot.web.console.site import (
     render,
     shell_of,
 )
+from foliot.web.console.text import filter_value
+from foliot.wire.jobs import WEEK
 
-KINDS = ("words", "cron", "interval", "once", "manual")
-SCHEDULE = ("kind", "when", "timezone")
-SIX_FIELDS = 6  # a cron expression that starts with seconds
 TIMES = 10
 EXAMPLES = (
     "every weekday at 9am",
@@ -39,79 +51,184 @@ EXAMPLES = (
 )
 OVERLAPS = ("skip", "queue", "queue_one", "cancel_running", "concurrent")
 MISFIRES = ("latest", "all", "skip")
-BLANK: dict[str, str] = {
-    "name": "", "description": "", "kind": "words", "when": "every weekday at 9am", "timezone": "", "type": "http", "config": "", "url": "",
-    "method": "POST", "payload": "", "tags": "", "queue": "default", "timeout": "10m", "overlap": "skip", "misfire": "latest", "retry_max": "3",
-    "retry_delays": "5m, 15m, 30m", "note": "",
-}  # fmt: skip
+STRATEGIES = ("list", "fixed", "exponential", "interval_exponential", "none")
+REFUSED = (400, 409, 412, 422)
+NOTIFY = ("email", "slack", "whatsapp", "email+slack", "nobody")
 
 
-@page("editor.html", "jobs", least="editor")
+@page("editor.html", "jobs")
 async def new_job(visit: Visit) -> Context:
-    fields = BLANK | {name: visit.param(name) for name in BLANK if visit.param(name)}
+    """The empty form. A link may fill it: `?name=…&when=…&url=…`, where other names are settings of the type."""
+    given = {name: value for name, value in visit.request.query_params.items() if name != "copy"}
+    fields = BLANK | {
+        name if name in BLANK or name.startswith("config_") else f"config_{name}": value
+        for name, value in given.items()
+    }
     if source := visit.param("copy"):
         if "/" in source:  # another address of the API
             raise ApiRefusal(404, {"detail": "There is no such job."})
-        fields = fields_of(await visit.api.get(f"/jobs/{source}"))
+        job = await visit.api.get(f"/jobs/{source}")
+        fields = fields_of(job, await schema_of(visit, job["type"]), await upstream_names(visit, job))
         fields["name"] += " copy"
-    return await form_context(visit, fields, None)
+    return await form_context(visit, fields, None)  # fmt: skip
 
 
-@page("editor.html", "jobs", least="editor")
+@page("editor.html", "jobs")
 async def edit_job(visit: Visit) -> Context:
     answer = await visit.api.answer("GET", f"/jobs/{visit.path['job_id']}")
     if not answer.is_success:
         raise ApiRefusal(answer.status, answer.data)
-    return await form_context(visit, fields_of(answer.data), answer.data, etag=answer.headers.get("etag", ""))
+    job = answer.data
+    schema, names = await asyncio.gather(schema_of(visit, job["type"]), upstream_names(visit, job))
+    return await form_context(visit, fields_of(job, schema, names), job, etag=answer.headers.get("etag", ""))
+
+
+async def schema_of(visit: Visit, type_name: str) -> list[SchemaField]:
+    """The fields of a type's config; none where its schema is not known."""
+    types = await visit.api.get("/job-types")
+    found = next((each for each in types["items"] if each["name"] == type_name), None)
+    return schema_fields(found["config_schema"]) if found else []
+
+
+async def upstream_names(visit: Visit, job: dict[str, Any]) -> dict[str, str]:
+    """Names of the jobs that it depends on, by id. Two of one name are left to their ids."""
+    ids = [each["job"] for each in job["depends_on"][:MOST_ROWS]]
+    if not ids:
+        return {}
+    found = await visit.api.get("/jobs", q=f"id:{','.join(ids)} {ANY_STATUS}", limit=MOST_ROWS)
+    names = [each["name"] for each in found["items"]]
+    return {each["id"]: each["name"] for each in found["items"] if names.count(each["name"]) == 1}
 
 
 async def form_context(
     visit: Visit,
-    fields: dict[str, str],
+    fields: Fields,
     job: dict[str, Any] | None,
     *,
-    problems: list[str] | None = None,
+    refusal: ApiRefusal | None = None,
     etag: str = "",
+    conflict: Context | None = None,
 ) -> Context:
-    types, me, shown = await asyncio.gather(
-        visit.api.get("/job-types"), visit.api.get("/me"), preview_of(visit, fields, job)
+    """What the form shows. `refusal` is why it was not saved: each error stands beside its field."""
+    types, me, calendars, members, defaults, shown = await asyncio.gather(
+        visit.api.get("/job-types"),
+        visit.api.get("/me"),
+        visit.api.get("/calendars", limit=100),
+        member_names(visit),
+        visit.api.get("/defaults"),
+        preview_of(visit, fields, job),
     )
-    fields = fields | {"timezone": fields["timezone"] or me["workspace"]["default_timezone"]}
+    schema = next(
+        (schema_fields(each["config_schema"]) for each in types["items"] if each["name"] == fields["type"]),
+        [],
+    )
+    for each in schema:
+        fields.setdefault(f"config_{each.name}", "")
+    rows = sum(1 for place in range(MOST_ROWS) if fields.get(f"dep_job_{place}"))
+    wrong: dict[str, list[str]] = {}
+    for error in refusal.problem.get("errors", []) if refusal else []:
+        wrong.setdefault(field_at(error["pointer"], fields), []).append(
+            f"{error['message']} {error.get('hint') or ''}".strip()
+        )
     return {
-        "fields": fields, "job": job, "problems": problems or [], "etag": etag, "kinds": KINDS, "examples": EXAMPLES,
-        "types": [each for each in types["items"] if each["enabled"]], "overlaps": OVERLAPS, "misfires": MISFIRES,
-        "zones": sorted(available_timezones()), **shown,
+        "fields": fields | {"timezone": fields["timezone"] or me["workspace"]["default_timezone"]},
+        "job": job, "problems": refusal.sentences if refusal else [], "wrong": wrong, "etag": etag, "base": job["revision"] if job else "",
+        "kinds": KINDS, "examples": EXAMPLES, "types": [each for each in types["items"] if each["enabled"] or each["name"] == fields["type"]],
+        "schema": schema, "overlaps": OVERLAPS, "misfires": MISFIRES, "strategies": STRATEGIES, "zones": sorted(available_timezones()),
+        "week": WEEK, "calendars": calendars["items"], "members": sorted(set(members.values())),
+        "notify_choices": NOTIFY, "defaults": defaults,
+        "dep_rows": range(min(max(rows + 1, 2 if fields["kind"] == "after" else 1), MOST_ROWS)), "conflict": conflict, **shown,
     }  # fmt: skip
 
 
-async def preview_of(visit: Visit, fields: dict[str, str], job: dict[str, Any] | None = None) -> Context:
+async def preview_of(visit: Visit, fields: Fields, job: dict[str, Any] | None = None) -> Context:
     """The sentence and the next times of what the form says now, or why it cannot be read."""
-    if fields["kind"] == "manual":
-        return {"preview": None, "preview_problem": None, "zone_of_form": fields["timezone"] or "UTC"}
-    is_stored = job is not None and not _differ(fields, fields_of(job), SCHEDULE)
+    nothing: Context = {
+        "preview": None,
+        "preview_problem": None,
+        "zone_of_form": fields["timezone"] or "UTC",
+        "tried": None,
+        "quiet": None,
+    }
+    if fields["kind"] in ("manual", "after"):
+        return nothing
+    is_stored = job is not None and all(
+        fields[name].strip() == shown
+        for name, shown in fields_of(job, [], {}).items()
+        if name in ("kind", "when", "timezone")
+    )
     schedule = job["schedule"] if job and is_stored else schedule_of(fields)
     answer = await visit.api.answer("POST", "/preview", schedule, params={"n": TIMES})
     if answer.is_success:
-        return {
+        return nothing | {
             "preview": answer.data,
-            "preview_problem": None,
             "zone_of_form": answer.data["schedule"].get("timezone") or "UTC",
         }
-    refusal = ApiRefusal(answer.status, answer.data)
-    if refusal.status == HTTPStatus.UNAUTHORIZED:
-        raise refusal
-    return {
-        "preview": None,
-        "preview_problem": refusal.sentences[0],
-        "zone_of_form": fields["timezone"] or "UTC",
-    }
+    return nothing | {"preview_problem": ApiRefusal(answer.status, answer.data).sentences[0]}  # fmt: skip
+
+
+async def dry_run_of(visit: Visit, fields: Fields, job: dict[str, Any] | None) -> Context:
+    """What the server would say to the whole form: warnings, and which upcoming runs change. Nothing where it would refuse."""
+    try:
+        schema = await schema_of(visit, fields["type"])
+        names = await resolve_names(visit, fields)
+        if job is None:
+            answer = await visit.api.answer(
+                "POST",
+                "/jobs",
+                body_of(fields, schema, names),
+                params={"dry_run": "true"},
+            )
+        else:
+            shown = fields_of(job, schema, await upstream_names(visit, job))
+            changes = changes_of(job, fields, shown, schema, names)
+            params = {"dry_run": "true", "force": "true" if job["managed_by"] else None}
+            answer = await visit.api.answer("PATCH", f"/jobs/{job['id']}", changes, params=params)
+    except ApiRefusal:
+        return {}
+    if not answer.is_success:
+        return {}
+    schedule = answer.data["job"]["schedule"]
+    is_crowded = any("H instead of the minute" in each for each in answer.data["warnings"])
+    quiet = " ".join(["H", *schedule["expr"].split()[1:]]) if is_crowded and not schedule["seconds"] else None
+    return {"tried": answer.data, "quiet": quiet}  # fmt: skip
+
+
+async def resolve_names(visit: Visit, fields: Fields) -> dict[str, str]:
+    """Ids of the jobs that the rows of dependencies name, where one job alone has the name."""
+    wanted = {fields.get(f"dep_job_{place}", "").strip() for place in range(MOST_ROWS)}
+    found: dict[str, str] = {}
+    for name in sorted(each for each in wanted if each and not is_id(each)):
+        answer = await visit.api.answer(
+            "GET", "/jobs", params={"q": f"name:{filter_value(name)}", "limit": 20}
+        )
+        same = (
+            [each["id"] for each in answer.data["items"] if each["name"] == name] if answer.is_success else []
+        )
+        if len(same) == 1:
+            found[name] = same[0]
+    return found
 
 
 async def preview_part(request: Request) -> Response:
-    """Render the right side of the editor alone. The page requests it while the user types."""
+    """Render the sentence and the next times of a schedule alone."""
     visit = Visit(request, api_of(request))
     fields = BLANK | {name: visit.param(name) for name in ("kind", "when", "timezone")}
-    shown = await preview_of(visit, fields)
+    return render_preview(visit, await preview_of(visit, fields))
+
+
+async def preview_form(visit: Visit) -> Response:
+    """Render the right side of the editor for the whole form. The page requests it while the user types."""
+    fields = form_fields(visit)
+    job_id = visit.path.get("job_id")
+    job = await visit.api.get(f"/jobs/{job_id}") if job_id else None
+    shown = await preview_of(visit, fields, job)
+    if shown["preview_problem"] is None:
+        shown |= await dry_run_of(visit, fields, job)
+    return render_preview(visit, shown)
+
+
+def render_preview(visit: Visit, shown: Context) -> HTMLResponse:
     reader = visit.reader
     html = environment().get_template("preview_part.html").render(
         **shown, _=reader.translate, full_time=reader.full_time, time=reader.time
@@ -119,136 +236,134 @@ async def preview_part(request: Request) -> Response:
     return HTMLResponse(html, headers=SECURITY_HEADERS)
 
 
-async def save(visit: Visit) -> Response:
-    """Create or replace. What the API refuses comes back in the form with its sentences."""
-    fields = {
-        name: visit.field(name, default if name in ("kind", "type") else "")
-        for name, default in BLANK.items()
+async def type_part(request: Request) -> Response:
+    """Render the fields of one type of job. The page requests it when the user chooses another type."""
+    visit = Visit(request, api_of(request))
+    fields = {name: value for name, value in request.query_params.items() if name.startswith("config_")}
+    schema = await schema_of(visit, visit.param("type"))
+    for each in schema:
+        fields.setdefault(f"config_{each.name}", "")
+    html = environment().get_template("type_part.html").render(
+        schema=schema, fields=fields | {"config": visit.param("config")}, wrong={}, _=visit.reader.translate
+    )  # fmt: skip
+    return HTMLResponse(html, headers=SECURITY_HEADERS)
+
+
+async def job_names(request: Request) -> Response:
+    """Names of jobs that hold a text, for the boxes that name another job."""
+    visit = Visit(request, api_of(request))
+    wanted = visit.param("q")[:200]
+    answer = await visit.api.answer(
+        "GET",
+        "/jobs",
+        params={"q": f"name:{filter_value(wanted)}" if wanted else None, "limit": 10},
+    )
+    names = [each["name"] for each in answer.data["items"]] if answer.is_success else []
+    return JSONResponse({"items": list(dict.fromkeys(names))}, headers=SECURITY_HEADERS)  # fmt: skip
+
+
+def form_fields(visit: Visit) -> Fields:
+    """The form as it was sent, with nothing in the fields that were not."""
+    given = {
+        name: value
+        for name, value in (visit.form or {}).items()
+        if name in BLANK or name.startswith(("config_", "cal_", "dep_"))
     }
-    job_id = visit.path.get("job_id")
+    blank = {name: BLANK[name] if name in ("kind", "type", "window_otherwise") else "" for name in BLANK}
+    return blank | given  # fmt: skip
+
+
+async def save(visit: Visit) -> Response:
+    """Create or change. What the API refuses comes back in the form with its sentences."""
+    fields = form_fields(visit)
+    job_id, etag = visit.path.get("job_id"), visit.field("etag")
     before = await visit.api.get(f"/jobs/{job_id}") if job_id else None
-    try:
-        if before is None:
-            job = await visit.api.call("POST", "/jobs", body_of(fields))
-            return done(f"/console/jobs/{job['id']}", "job-created")
-        headers = {"if-match": visit.field("etag")} if visit.field("etag") else {}
-        await visit.api.call("PATCH", f"/jobs/{job_id}", changes_of(before, fields), headers=headers)
-    except ApiRefusal as refusal:
-        if refusal.status not in (400, 409, 412, 422):
-            raise
-        context, shell = await asyncio.gather(
-            form_context(visit, fields, before, problems=refusal.sentences, etag=visit.field("etag")),
-            shell_of(visit),
-        )
-        return render(visit, "editor.html", {**shell, "active": "jobs", **context}, refusal.status)
-    return done(f"/console/jobs/{job_id}", "job-saved")
-
-
-def schedule_of(fields: dict[str, str]) -> dict[str, Any]:
-    """The schedule as the API takes it. An empty zone leaves the choice to the workspace."""
-    when = fields["when"].strip()
-    zone = {"timezone": fields["timezone"]} if fields["timezone"] else {}
-    match fields["kind"]:
-        case "cron":
-            return {"kind": "cron", "expr": when, "seconds": len(when.split()) == SIX_FIELDS, **zone}
-        case "interval":
-            return {"kind": "interval", "every": when}
-        case "once":
-            return {"kind": "once", "at": when, **zone}
-        case "manual":
-            return {"kind": "manual"}
-        case _:
-            return {"words": when, **zone}
-
-
-def body_of(fields: dict[str, str]) -> dict[str, Any]:
-    """The job as the API takes it; raises ApiRefusal where a JSON field is not JSON."""
-    config = _json_object("config", fields["config"])
-    if fields["type"] == "http" and fields["url"]:
-        config |= {"url": fields["url"], "method": fields["method"] or "POST"}
-    delays = [part.strip() for part in fields["retry_delays"].split(",") if part.strip()]
-    retry_max = read_number("retry_max", fields["retry_max"] or "0")
-    retry: dict[str, Any] = (
-        {"max": retry_max, "strategy": "none"}
-        if not retry_max
-        else {"max": retry_max, "strategy": "list", "delays": delays}
+    conflict, refusal, status = None, None, 200
+    if not visit.field("choose"):
+        try:
+            if before is None:
+                return await create(visit, fields)
+            return await change(visit, fields, before)
+        except ApiRefusal as error:
+            if error.status not in REFUSED:
+                raise
+            refusal, status = error, error.status
+            if before and status == 412:
+                conflict = await conflict_of(visit, before)
+    context, shell = await asyncio.gather(
+        form_context(visit, fields, before, refusal=refusal, etag=etag, conflict=conflict),
+        shell_of(visit),
     )
-    return {
-        "name": fields["name"], "description": fields["description"], "type": fields["type"], "config": config,
-        "payload": _json_object("payload", fields["payload"]), "schedule": schedule_of(fields),
-        "tags": [tag.strip() for tag in fields["tags"].split(",") if tag.strip()], "queue": fields["queue"] or "default",
-        "timeout": fields["timeout"] or "10m", "overlap": fields["overlap"] or "skip", "misfire": fields["misfire"] or "latest", "retry": retry,
-    }  # fmt: skip
+    if before:
+        context["base"] = visit.field("base") or before["revision"]
+    return render(visit, "editor.html", {**shell, "active": "jobs", **context}, status)
 
 
-def changes_of(before: dict[str, Any], fields: dict[str, str]) -> dict[str, Any]:
-    """The patch for a stored job. It leaves out what the form left alone: a job holds more than the form shows."""
-    whole, shown = body_of(fields), fields_of(before)
-    schedule, retry = whole.pop("schedule"), whole.pop("retry")
-    changes = {name: value for name, value in whole.items() if value != before[name]}
-    for name in ("config", "payload"):
-        if name in changes:
-            changes[name] = merge_patch_between(before[name], changes[name])
-    if _differ(fields, shown, SCHEDULE):
-        changes["schedule"] = schedule
-    if _differ(fields, shown, ("retry_delays",)) or "none" in (
-        before["retry"]["strategy"],
-        retry["strategy"],
-    ):
-        changes["retry"] = retry
-    elif retry["max"] != before["retry"]["max"]:
-        changes["retry"] = {"max": retry["max"]}
-    return changes
+async def create(visit: Visit, fields: Fields) -> Response:
+    schema, names = await asyncio.gather(schema_of(visit, fields["type"]), resolve_names(visit, fields))
+    body = body_of(fields, schema, names)
+    if fields["kind"] == "after" and not body["depends_on"]:
+        raise field_refusal("depends_on/0/job", "Which job does it follow?")
+    job = await visit.api.call("POST", "/jobs", body)
+    return done(f"/console/jobs/{job['id']}", "job-created")
 
 
-def merge_patch_between(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7396) that turns one object into the other: null removes a key."""
-    patch: dict[str, Any] = {name: None for name in before if name not in after}
-    for name, value in after.items():
-        old = before.get(name)
-        if isinstance(old, dict) and isinstance(value, dict):
-            patch |= {name: merge_patch_between(old, value)} if old != value else {}
-        elif name not in before or old != value:
-            patch[name] = value
-    return patch
+async def change(visit: Visit, fields: Fields, before: dict[str, Any]) -> Response:
+    """Send what this person changed since the form was shown. With `merge`, on top of what others changed meanwhile."""
+    job_id, etag = before["id"], visit.field("etag")
+    base = await base_of(visit, before)
+    schema, base_schema, names, upstream = await asyncio.gather(
+        schema_of(visit, fields["type"]), schema_of(visit, base["type"]), resolve_names(visit, fields), upstream_names(visit, base)
+    )  # fmt: skip
+    changes = changes_of(base, fields, fields_of(base, base_schema, upstream), schema, names)
+    if visit.field("merge"):
+        etag = f'"{before["revision"]}"'
+    params = {
+        "revision_note": fields["note"].strip() or None,
+        "force": "true" if before["managed_by"] else None,
+    }
+    headers = {"if-match": etag} if etag else {}
+    await visit.api.call("PATCH", f"/jobs/{job_id}", changes, params=params, headers=headers)
+    return done(f"/console/jobs/{job_id}", "job-saved", job_id)
 
 
-def _differ(fields: dict[str, str], shown: dict[str, str], names: tuple[str, ...]) -> bool:
-    return any(fields[name].strip() != shown[name] for name in names)
-
-
-def fields_of(job: dict[str, Any]) -> dict[str, str]:
-    """A stored job as the fields of the form."""
-    schedule, config = job["schedule"], dict(job["config"])
-    url, method = "", "POST"
-    if job["type"] == "http" and isinstance(config.get("url"), str):
-        url, method = config.pop("url"), config.pop("method", "POST")
-    when = {"cron": schedule.get("expr"), "interval": schedule.get("every"), "once": schedule.get("at")}.get(
-        schedule["kind"], ""
+async def base_of(visit: Visit, before: dict[str, Any]) -> dict[str, Any]:
+    """The job as the form showed it: the present one, or the revision that was in force then."""
+    base = visit.field("base")
+    if not base or base == str(before["revision"]):
+        return before
+    found = await visit.api.get(f"/jobs/{before['id']}/revisions", limit=50)
+    earlier = next(
+        (each["definition"] for each in found["items"] if str(each["revision"]) == base),
+        None,
     )
-    retry = job["retry"]
-    return BLANK | {
-        "name": job["name"], "description": job["description"], "kind": schedule["kind"], "when": when or "",
-        "timezone": schedule.get("timezone") or "", "type": job["type"], "config": json.dumps(config, indent=2) if config else "",
-        "url": url, "method": method, "payload": json.dumps(job["payload"], indent=2) if job["payload"] else "",
-        "tags": ", ".join(job["tags"]), "queue": job["queue"], "timeout": job["timeout"], "overlap": job["overlap"],
-        "misfire": job["misfire"], "retry_max": str(retry["max"]), "retry_delays": ", ".join(retry.get("delays") or []),
-    }  # fmt: skip
+    return before if earlier is None else {**before, "owner_name": None, **earlier}
 
 
-def _json_object(name: str, raw: str) -> dict[str, Any]:
-    if not raw.strip():
-        return {}
-    value = read_json(name, raw)
-    if not isinstance(value, dict):
-        raise field_refusal(name, "This must be a JSON object: {…}.")
-    return value
+async def conflict_of(visit: Visit, before: dict[str, Any]) -> Context:
+    """What others changed since the form was shown, and who."""
+    base = visit.field("base")
+    found, names = await asyncio.gather(
+        visit.api.get(f"/jobs/{before['id']}/revisions", limit=20), member_names(visit)
+    )
+    newer = [
+        each
+        for each in found["items"]
+        if not base.isdecimal() or len(base) > 9 or each["revision"] > int(base)
+    ]
+    for each in newer:
+        each["actor_name"] = actor_name(each["actor"], names)
+    return {"revisions": newer, "current": before["revision"]}  # fmt: skip
 
 
 ROUTES = [
     Route("/jobs/new", new_job),
     Route("/jobs/preview", preview_part),
+    Route("/jobs/preview", action(preview_form), methods=["POST"]),
+    Route("/jobs/type-fields", type_part),
+    Route("/jobs/names", job_names),
     Route("/jobs/save", action(save), methods=["POST"]),
     Route("/jobs/{job_id}/edit", edit_job),
+    Route("/jobs/{job_id}/preview", action(preview_form), methods=["POST"]),
     Route("/jobs/{job_id}/save", action(save), methods=["POST"]),
 ]

@@ -18,15 +18,17 @@ from foliot.web.console.api import ApiRefusal
 from foliot.web.console.charts import Axes, Bar, Line
 from foliot.web.console.forms import fields_like
 from foliot.web.console.graphs import Neighbour, neighbours_graph
+from foliot.web.console.pages.job_form import DEFAULTS, notify_text
 from foliot.web.console.pages.jobs import ANY_STATUS, recent_runs, strip_mark
 from foliot.web.console.site import Context, Visit, page
 from foliot.web.console.text import as_json, milliseconds
-from foliot.wire.jobs import JobFields, JobOut
+from foliot.wire.jobs import JobOut
 
 STRIP = 60
 RUNS = 12
 DAYS = 30
 MOST_NEIGHBOURS = 8
+MOST_FILTERED = 20  # rules by filter that are asked whether they find the job
 TABS = (
     ("overview", "Overview"), ("figures", "Figures"), ("changes", "Changes"), ("definition", "Definition"), ("alerts", "Alerts"),
 )  # fmt: skip
@@ -39,7 +41,6 @@ ALERT_EVENTS = (
     "job_resumed",
     "no_worker",
 )
-DEFAULTS: dict[str, Any] = JobFields(name="x", type="http").model_dump(mode="json")
 _FACTS = (
     "type", "queue", "priority", "timeout", "retry", "overlap", "misfire", "grace", "breaker", "window", "calendars", "start_at", "end_at", "max_runs",
     "concurrency_key", "start_deadline", "on_lost", "target", "read_only", "retention",
@@ -216,40 +217,48 @@ def origin_of(job: dict[str, Any], name: str) -> str:
 
 
 async def alerts(visit: Visit, job: dict[str, Any]) -> Context:
-    """Which rules decide for each event: those closest to the job."""
+    """Who hears of the job: as it says itself, or by the rules that are closest to it for each event."""
     rules, channels = await asyncio.gather(
         visit.api.answer("GET", "/notification-rules", params={"limit": 200}),
         visit.api.answer("GET", "/channels", params={"limit": 200}),
     )
     listed = [each for each in rules.data["items"] if each["enabled"]] if rules.is_success else []
+    filtered = [each for each in listed if each["scope"]["q"]][:MOST_FILTERED]
+    asked = [f"{each['scope']['q']} id:{job['id']}" for each in filtered]
+    answers = await asyncio.gather(
+        *(visit.api.answer("GET", "/jobs", params={"q": q, "limit": 1}) for q in asked)
+    )
+    finding = {
+        each["id"]
+        for each, answer in zip(filtered, answers, strict=True)
+        if answer.is_success and answer.data["items"]
+    }
     names = {each["id"]: each["name"] for each in channels.data["items"]} if channels.is_success else {}
     return {
-        "alert_rows": [(event, *closest_rules(listed, event, job)) for event in ALERT_EVENTS],
+        "alert_rows": [(event, *closest_rules(listed, event, job, finding)) for event in ALERT_EVENTS],
         "channel_names": names,
-        "mute": muting_rule(listed, job["id"]),
+        "own": notify_text(job["notify"]),
         "may_read_rules": rules.is_success,
-    }
+    }  # fmt: skip
 
 
 def closest_rules(
-    rules: list[dict[str, Any]], event: str, job: dict[str, Any]
+    rules: list[dict[str, Any]], event: str, job: dict[str, Any], finding: set[str]
 ) -> tuple[int, list[dict[str, Any]]]:
-    """The closest rules that name the event, and how close: 3 the job, 2 its tag or queue, 1 the workspace, 0 none."""
+    """The closest rules that name the event, and how close: 3 the job, 2 its tag, queue or filter, 1 the workspace, 0 none.
+
+    `finding` are the ids of the rules whose filter finds the job.
+    """
     names = JobNames(JobId(UUID(job["id"])), job["name"], job["queue"], tuple(job["tags"]))
     levels: dict[int, list[dict[str, Any]]] = {}
     for rule in rules:
         scope = rule["scope"]
-        closeness = RuleScope(
-            tuple(JobId(UUID(each)) for each in scope["jobs"]), tuple(scope["tags"]), tuple(scope["queues"])
-        ).closeness(names)
+        named = tuple(JobId(UUID(each)) for each in scope["jobs"])
+        known = RuleScope(named, tuple(scope["tags"]), tuple(scope["queues"]), scope["q"])
+        closeness = known.closeness(names, is_found=rule["id"] in finding)
         if event in rule["events"] and closeness:
             levels.setdefault(closeness, []).append(rule)
     return (max(levels), levels[max(levels)]) if levels else (0, [])
-
-
-def muting_rule(rules: list[dict[str, Any]], job_id: str) -> dict[str, Any] | None:
-    """The rule that mutes this job and nothing else."""
-    return next((each for each in rules if not each["channels"] and each["scope"] == {"jobs": [job_id], "tags": [], "queues": []}), None)  # fmt: skip
 
 
 GATHER: dict[str, Callable[[Visit, dict[str, Any]], Awaitable[Context]]] = {

@@ -9,11 +9,10 @@ from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_json, read_number
 from foliot.web.console.forms import fields_like, read_instant
-from foliot.web.console.pages.job import ALERT_EVENTS, muting_rule
+from foliot.web.console.pages.job_form import NOTIFY_KINDS
 from foliot.web.console.site import Context, Visit, action, done, page
 
 STOPPED = frozenset({"paused", "disabled", "failed"})
-MUTED = (*ALERT_EVENTS, "retries_exhausted", "run_succeeded", "run_skipped", "job_changed")
 
 
 def home(job_id: str) -> str:
@@ -132,23 +131,16 @@ async def undo_edit(visit: Visit) -> Response:
 
 
 async def mute(visit: Visit) -> Response:
-    """Make a rule without channels for this job alone: no message about it leaves."""
+    """Let the job say that nobody hears of it, whatever the rules say."""
     job_id = visit.path["job_id"]
-    job = await visit.api.get(f"/jobs/{job_id}")
-    rule = {
-        "name": f"Mute {job['name']}"[:90] + f" {job_id[-6:]}",
-        "events": list(MUTED),
-        "scope": {"jobs": [job_id]},
-    }
-    await visit.api.call("POST", "/notification-rules", rule)
-    return done(f"{home(job_id)}?tab=alerts", "alerts-muted", job_id)  # fmt: skip
+    await visit.api.call("PATCH", f"/jobs/{job_id}", {"notify": dict.fromkeys(NOTIFY_KINDS, False)})
+    return done(f"{home(job_id)}?tab=alerts", "alerts-muted", job_id)
 
 
 async def unmute(visit: Visit) -> Response:
+    """Leave it to the rules again."""
     job_id = visit.path["job_id"]
-    rules = await visit.api.get("/notification-rules", limit=200)
-    if (rule := muting_rule(rules["items"], job_id)) is not None:
-        await visit.api.call("DELETE", f"/notification-rules/{rule['id']}")
+    await visit.api.call("PATCH", f"/jobs/{job_id}", {"notify": None})
     return done(f"{home(job_id)}?tab=alerts", "alerts-unmuted")
 
 

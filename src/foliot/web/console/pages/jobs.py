@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from foliot.domain.filters.fields import JOBS, FieldKind
@@ -148,10 +148,12 @@ def suggestions(jobs: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @page("bulk.html", "jobs")
-async def review_bulk(visit: Visit) -> Context:
+async def review_bulk(visit: Visit) -> Context | Response:
     """Show how many jobs an action would change, and some of them, before anything is done."""
     request = visit.request.query_params
     name = visit.param("action")
+    if not name:
+        return RedirectResponse("/console/jobs", status_code=303)
     if name not in BULK:
         raise ApiRefusal(404, {"detail": "There is no such action."})
     ids = [] if visit.param("all") else list(dict.fromkeys(request.getlist("id")))[:200]

@@ -219,29 +219,3 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "n") location.href = "/console/jobs/new";
   else if (event.key === "?") $("#keys")?.showPopover();
 });
-
-// ---- the editor's right side follows the form
-const editor = $("#editor");
-if (editor) {
-  let pending = null;
-  const update = () => {
-    clearTimeout(pending);
-    pending = setTimeout(async () => {
-      const form = new FormData(editor);
-      const wanted = new URLSearchParams({ kind: form.get("kind"), when: form.get("when") || "", timezone: form.get("timezone") || "" });
-      const answer = await fetch("/console/jobs/preview?" + wanted);
-      if (answer.ok) $("#preview").innerHTML = await answer.text();
-    }, 180);
-  };
-  editor.addEventListener("input", (event) => { if (["kind", "when", "timezone"].includes(event.target.name)) update(); });
-  const show = () => {
-    const type = editor.elements.type.value, kind = editor.elements.kind.value;
-    for (const part of $$("[data-type]", editor)) part.hidden = part.dataset.type !== type;
-    for (const part of $$("[data-kind]", editor)) part.hidden = !part.dataset.kind.split(" ").includes(kind);
-  };
-  editor.addEventListener("change", show);
-  show();
-  for (const example of $$("[data-when]")) example.addEventListener("click", () => {
-    editor.elements.kind.value = "words"; editor.elements.when.value = example.dataset.when; show(); update();
-  });
-}

@@ -92,3 +92,55 @@ if (bulk) {
 }
 const goOn = $("form[data-go-on]");
 if (goOn) goOn.submit();
+
+// ---- the editor: fields of the chosen kind and type, and a right side that follows the whole form
+const editor = $("#editor");
+if (editor) {
+  const preview = $("#preview"), types = $("#type-fields");
+  let pending = null, asked = 0;
+  const update = () => {
+    clearTimeout(pending);
+    pending = setTimeout(async () => {
+      const mine = ++asked;
+      let answer;
+      try { answer = await fetch(editor.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(editor)) }); } catch { return; }
+      if (!answer.ok || mine !== asked) return; // a newer question is on its way
+      preview.innerHTML = await answer.text();
+    }, 250);
+  };
+  const show = () => {
+    const kind = editor.elements.kind.value;
+    for (const part of $$("[data-kind]", editor)) part.hidden = !part.dataset.kind.split(" ").includes(kind);
+    if (kind === "after") $("#before").open = true;
+    for (const part of $$("[data-picture]", editor)) part.hidden = part.dataset.picture !== editor.elements.overlap.value;
+  };
+  const chooseType = async () => {
+    const wanted = new URLSearchParams([...new FormData(editor)].filter(([name]) => name === "type" || name === "config"));
+    const answer = await fetch("/console/jobs/type-fields?" + wanted);
+    if (answer.ok) types.innerHTML = await answer.text();
+  };
+  editor.addEventListener("input", (event) => { if (!["note", "description", "notify"].includes(event.target.name)) update(); });
+  editor.addEventListener("change", async (event) => { if (event.target.name === "type") await chooseType(); show(); update(); });
+  editor.addEventListener("click", (event) => {
+    const choice = event.target.closest("[data-when]");
+    if (!choice) return;
+    editor.elements.kind.value = choice.dataset.kindChoice; editor.elements.when.value = choice.dataset.when; show(); update();
+  });
+  const zone = $("[data-my-zone]");
+  if (zone) {
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    zone.hidden = editor.elements.timezone.value === own; zone.textContent += ": " + own;
+    zone.addEventListener("click", () => { editor.elements.timezone.value = own; zone.hidden = true; update(); });
+  }
+  let searching = null;
+  for (const box of $$("[data-job-search]", editor)) box.addEventListener("input", () => {
+    clearTimeout(searching);
+    searching = setTimeout(async () => {
+      const answer = await fetch("/console/jobs/names?q=" + encodeURIComponent(box.value));
+      if (!answer.ok) return;
+      $("#jobs-found").replaceChildren(...(await answer.json()).items.map((name) => { const option = document.createElement("option"); option.value = name; return option; }));
+    }, 150);
+  });
+  show();
+  if (!preview.querySelector(".banner")) update();
+}
