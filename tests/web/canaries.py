@@ -195,12 +195,14 @@ def sent_bodies(canaries: CanaryData) -> dict[tuple[str, str], list[dict[str, An
     freezing = [{"reason": "x", "scope": {"jobs": [ids["job_id"]]}}]
     many: list[dict[str, Any]] = [{"ids": [ids["job_id"]]}, {"q": FRAGMENT, "dry_run": True}]
     many += [{"q": FRAGMENT, "expected_count": count} for count in (0, 1, 2)]
+    many_runs = [{"ids": [ids["run_id"]]}, *many[1:]]
     return {
         ("POST", "/api/v1/jobs"): reaching,
         ("PUT", "/api/v1/jobs/{job_id}"): reaching,
         ("PATCH", "/api/v1/jobs/{job_id}"): [{"name": "mine now"}, {"calendars": [ids["calendar_id"]]}],
         ("POST", "/api/v1/jobs/bulk"): [{**each, "action": act} for each in many for act in ("pause", "archive", "run")],
         ("POST", "/api/v1/jobs/batch-delete"): [{**each, "purge": purge} for each in many for purge in (False, True)],
+        ("POST", "/api/v1/runs/bulk"): [{**each, "action": act} for each in many_runs for act in ("retry", "cancel")],
         ("POST", "/api/v1/freezes"): freezing,
         ("POST", "/api/v1/freezes/preview"): freezing,
         ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],

@@ -85,7 +85,7 @@ async def test_each_term_of_a_filter_links_to_the_list_without_it(api: ApiHarnes
     assert 'href="/console/jobs?q=nightly"' in page
     assert 'href="/console/jobs?q=status%3Aactive"' in page
     assert "/console/jobs?q=tag:%22a%20b%22" in page
-    assert "1 jobs match." in page
+    assert "1 job matches." in page
 
 
 async def test_a_bulk_action_shows_count_and_sample_and_changes_nothing_before_it_is_confirmed(
@@ -292,7 +292,9 @@ async def test_the_closest_rule_of_each_event_is_shown_and_a_mute_is_one_of_them
     muted = await post(api, f"/console/jobs/{made['id']}/mute", session)
     assert muted.status_code == 303, muted.text
     assert "This job is muted" in await page_of(api, f"jobs/{made['id']}", session, tab="alerts")
-    await post(api, f"/console/jobs/{made['id']}/unmute", session)
+    unmute = f"/console/jobs/{made['id']}/unmute"
+    assert (await post(api, unmute, await signed_in(api, "viewer"))).status_code == 403
+    assert (await post(api, unmute, session)).status_code == 303
     assert "This job is muted" not in await page_of(api, f"jobs/{made['id']}", session, tab="alerts")
 
 

@@ -216,7 +216,7 @@ async def test_limits_are_tried(api: ApiHarness, owner: Any) -> None:
 
 
 async def test_every_write_to_these_can_be_tried(api: ApiHarness) -> None:
-    """But for what only ever tries, and what is done to many by a field of its body."""
+    """But for what only ever tries or reads, and what is done to many by a field of its body."""
     nouns = tuple(
         f"/api/v1/{noun}"
         for noun in ["jobs", "runs", "calendars", "freezes", "keys", "members", "workspaces", "limits"]
@@ -232,8 +232,13 @@ async def test_every_write_to_these_can_be_tried(api: ApiHarness) -> None:
         and path.startswith(nouns)
         and "dry_run" not in {each["name"] for each in operation.get("parameters", ())}
     }
-    in_body = {"POST /jobs/bulk", "POST /jobs/batch-delete", "POST /jobs/{job_id}/backfill"}
-    assert without == in_body | {"POST /freezes/preview"}
+    in_body = {
+        "POST /jobs/bulk",
+        "POST /jobs/batch-delete",
+        "POST /jobs/{job_id}/backfill",
+        "POST /runs/bulk",
+    }
+    assert without == in_body | {"POST /freezes/preview", "POST /calendars/ics"}
 
 
 async def test_an_agent_tries_no_more_than_it_may_do(api: ApiHarness) -> None:

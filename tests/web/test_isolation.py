@@ -49,6 +49,8 @@ NOBODYS = {
     "events.load_bounds": "numbers of the server's transactions",
     "statistics.load_roll_up_position": "where there is none, the first id of all",
 }
+# Columns that hold parameters of the statement, without any row: the counts beside them are looked at.
+OF_PARAMETERS = {"run_search.summarize_runs": {"low", "width"}}
 SHARED_WITH_AGENTS = re.compile(
     r"^/api/v1/(calendars|freezes|hosts|queues|workers|job-types)|^/api/v1/events$"
 )
@@ -262,7 +264,9 @@ async def test_what_the_owners_requests_asked_the_database_answers_nobody_else(s
     for place in (None, stand.api.ids["globex"], WorkspaceId(uuid4())):
         for query, params in seen.values():
             rows = await replayed(stand.api.database, place, query, params)
-            if CANARY in str(rows) or (place is None and any(any(row.values()) for row in rows)):
+            own = OF_PARAMETERS.get(query.name, set())
+            values = [value for row in rows for name, value in row.items() if name not in own]
+            if CANARY in str(rows) or (place is None and any(values)):
                 told.add((query.name, str(rows)[:300]))
     assert {each for each in told if each[0] not in NOBODYS} == set()
 

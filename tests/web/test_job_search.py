@@ -255,7 +255,7 @@ async def test_a_filter_by_upstream_finds_the_jobs_that_depend_on_it(api: ApiHar
     await api.create_job(name="second", schedule=BY_HAND, depends_on=[edge])
     await api.create_job(name="apart")
     assert await names(api, q=f"upstream:{first['id']}") == ["second"]
-    assert await names(api, q=f"-upstream:{first['id']}") == ["apart", "first"]
+    assert sorted(await names(api, q=f"-upstream:{first['id']}")) == ["apart", "first"]
 
 
 async def test_a_job_is_read_with_its_warnings_on_request(api: ApiHarness) -> None:

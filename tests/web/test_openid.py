@@ -7,6 +7,7 @@ import json
 import threading
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -145,8 +146,11 @@ async def come_back(api: ApiHarness, next_page: str = "/console/jobs") -> httpx.
     return await api.http.get(f"{back.path}?{back.query}")
 
 
-async def test_a_member_signs_in_and_comes_back_to_the_page(api: ApiHarness, provider: Provider) -> None:
+async def test_a_member_signs_in_and_comes_back_to_the_page(
+    api: ApiHarness, provider: Provider, clock: ManualClock
+) -> None:
     await add_member(api)
+    clock.advance(timedelta(seconds=1))
     assert "Sign in with Corp" in (await api.http.get("/console/sign-in")).text
     answer = await come_back(api)
     assert answer.status_code == 303, answer.text

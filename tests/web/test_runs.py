@@ -140,7 +140,8 @@ async def test_every_attempt_is_told(api: ApiHarness, clock: ManualClock) -> Non
     await taken(api)
     one, two = (await api.request("GET", f"{path}/attempts")).json()["items"]
     assert (one["number"], one["status"], one["fence"], one["duration_ms"]) == (1, "failed", 1, 120_000)
-    error = {"code": "boom", "message": "It broke.", "traceback": None}
+    fingerprint = RunError("boom", "It broke.").fingerprint
+    error = {"code": "boom", "message": "It broke.", "traceback": None, "fingerprint": fingerprint}
     assert (one["error"], one["worker"]) == (error, str(WORKER))
     assert (two["number"], two["status"], two["finished_at"], two["duration_ms"]) == (
         2,
