@@ -1,4 +1,8 @@
-"""One server and one browser for all tests of the console in a test process."""
+"""One server for all tests of the console in a test process, and one browser for those of a file.
+
+The browser is closed after each file: while its driver is open, no other event loop runs in this thread, and the async tests of other
+folders need one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ def site() -> Iterator[Site]:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:

@@ -123,7 +123,7 @@ async def test_a_host_that_registers_an_instance_has_it_from_then_on(
     assert await h1.claim() == []
     assert len(await h2.claim()) == 1
     moved = harness.owner.execute(
-        "SELECT action FROM foliot.audit WHERE object_kind = 'instance' ORDER BY at"
+        "SELECT action FROM foliot.audit WHERE object_kind = 'instance' ORDER BY at, xmin::text::bigint"
     )
     assert [row[0] for row in moved.fetchall()] == ["instance.registered", "instance.moved"]
 

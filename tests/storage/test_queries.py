@@ -65,9 +65,12 @@ def test_every_query_that_the_code_names_exists() -> None:
 
 
 def test_no_query_reads_the_time() -> None:
-    """The instant comes in as a parameter, so that all statements of a transaction agree and a test can name it."""
+    """The instant comes in as a parameter, so that all statements of a transaction agree and a test can name it.
+
+    `to_timestamp` only converts its argument.
+    """
     clock = re.compile(
-        rb"\b(now\s*\(|\w+_timestamp\b|current_(time|date)\b|localtime|timeofday)", re.IGNORECASE
+        rb"\b(now\s*\(|(?!to_)\w+_timestamp\b|current_(time|date)\b|localtime|timeofday)", re.IGNORECASE
     )
     assert [query.name for query in sql if clock.search(query.text)] == []
 

@@ -164,7 +164,7 @@ async def test_what_was_done_is_in_the_audit(api: ApiHarness, owner: Any) -> Non
     await api.request("PATCH", f"/calendars/{found['id']}", json={"name": "days"})
     await api.request("DELETE", f"/calendars/{found['id']}")
     rows = owner.execute(
-        "SELECT action FROM foliot.audit WHERE object_kind = 'calendar' AND object_id = %s ORDER BY at, ctid",
+        "SELECT action FROM foliot.audit WHERE object_kind = 'calendar' AND object_id = %s ORDER BY at, xmin::text::bigint",
         [found["id"]],
     ).fetchall()
     assert [row[0] for row in rows] == ["calendar.created", "calendar.edited", "calendar.deleted"]
