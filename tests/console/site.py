@@ -34,7 +34,6 @@ NOT_PAGES = {"/live", "/runs/{run_id}/log/stream"}  # streams
 # Further views of a page, by its path. `{job_id}` and others are filled in as in the path.
 VIEWS = {
     "/jobs": ["?q=status:paused", "?q=tag:nothing-has-this-tag", "?q=status:%20%28"],
-    "/jobs/bulk": ["?action=pause&all=1", "?action=pause&id={job_id}"],
     "/jobs/new": ["?copy={job_id}", "?kind=cron&when=30+2+*+*+*"],
     "/jobs/{job_id}": [
         "?at=2026-11-16T02:30:00Z",
