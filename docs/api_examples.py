@@ -29,6 +29,7 @@ QUERIES: dict[str, str] = {
     "next_times": "n=3",
     "list_runs": "q=status:failed%20since:24h",
     "list_job_runs": "status=skipped",
+    "list_recent_runs": "job=$job_id&limit=30",
     "explain_job": "at=2035-01-02T18:00:00Z",
     "job_stats": "days=7",
     "workspace_stats": "days=7",
@@ -120,6 +121,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "expected_count": 1,
         "args": {"reason": "database upgrade"},
     },
+    "act_on_many_runs": {"action": "cancel", "ids": ["$run_id"], "reason": "started by mistake"},
     "delete_many": {"ids": ["$job_id"]},
     "apply_batch": {
         "writes": [

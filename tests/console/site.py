@@ -44,6 +44,7 @@ VIEWS = {
     ],
     "/jobs/bulk": ["?action=pause&all=1", "?action=tag&id={job_id}"],
     "/runs": ["?q=status:failed", "?q=status:waiting,ready,running", "?q=nonsense:%28"],
+    "/runs/bulk": ["?action=retry&q=status:failed"],
     "/freezes": ["?reason=upgrade&after=latest"],
 }
 

@@ -42,10 +42,11 @@ async def test_every_example_of_the_reference_is_taken(api: ApiHarness) -> None:
     api.keys["acme", "worker"] = await api.create_key("acme", MemberRole.VIEWER, scopes=works)
     for name in sorted(set(OPERATIONS) - ENDLESS):
         method, path, _ = OPERATIONS[name]
-        found = await objects(api, name, path + str(BODIES.get(name, "")))
+        query = f"?{QUERIES[name]}" if name in QUERIES else ""
+        found = await objects(api, name, path + query + str(BODIES.get(name, "")))
         for known, value in found.items():
             path = path.replace(f"{{{known}}}", value)  # the same path, filled in
-        query = f"?{QUERIES[name]}" if name in QUERIES else ""
+            query = query.replace(f"${known}", value)
         sent = {"json": filled(BODIES[name], found)} if name in BODIES else {}
         answer = await ask(api, method, f"{path.removeprefix('/api/v1')}{query}", **sent)
         if answer.status_code >= 400:

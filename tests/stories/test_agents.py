@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,8 @@ async def live_through_a_reminder(client: Client, stranger: Client) -> None:
     assert [each["untrusted_text"] for each in letters["messages"]] == ["Water the plants."]
     record = (await call(client, "list_runs", job=job))["runs"][0]
     run = await call(client, "get_run", run=record["id"])
-    assert run["run"]["planned_for"] <= run["run"]["started_at"]
+    planned, started = (datetime.fromisoformat(run["run"][field]) for field in ("planned_for", "started_at"))
+    assert planned <= started
     assert "ran" in (await call(client, "explain", run=record["id"]))["verdict"]
 
     # Another agent sees none of it.
