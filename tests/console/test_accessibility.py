@@ -65,7 +65,10 @@ def test_no_page_scrolls_sideways_or_hides_text(site: Site, browser: Any, size: 
             page.goto(each)
             if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 wrong.append(f"{each} is wider than the screen")
-            wrong += [f"{each} cuts {found}" for found in page.evaluate(CUT)]
+            # The text of a field scrolls within it.
+            wrong += [
+                f"{each} cuts {found}" for found in page.evaluate(CUT) if not found.startswith("<input")
+            ]
     assert wrong == []
 
 
@@ -78,7 +81,9 @@ def test_every_page_is_read_without_script(site: Site, browser: Any) -> None:
         with_script, without = scripted.new_page(), plain.new_page()
         for each in addresses(site):
             with_script.goto(each)
-            assert without.goto(each).status in {200, 404}, each
+            assert without.goto(each).status in {200, 404} or each == "/console/join", (
+                each
+            )  # it needs an invite
             headings = [page.locator("main h1, main h2").all_inner_texts() for page in (with_script, without)]
             assert headings[0] == headings[1], each
             assert without.locator("h1").count() == 1, each

@@ -127,7 +127,7 @@ def test_4_today_says_in_one_sentence_whether_all_is_well(page: Any, site: Site,
 def test_5_the_agenda_lists_what_runs_tonight(page: Any) -> None:
     create(page, "backup", "every day at 3am")
     create(page, "often", "every 15 minutes")
-    page.goto("/console/agenda")
+    page.goto("/console/agenda?view=list")
     expect(page.locator("main")).to_contain_text("backup")
     expect(page.locator("main")).to_contain_text("often")
 

@@ -31,6 +31,7 @@ PERSONAL = {
     "/console/settings/keys",
     "/console/settings/keys/*/revoke",
 }
+READING = {"/jobs/preview", "/jobs/{job_id}/preview"}  # they answer to a form and store nothing
 ROLES = ("viewer", "operator", "editor", "admin")
 
 
@@ -101,7 +102,10 @@ def test_every_form_is_refused_without_its_token_and_from_another_site(site: Sit
     with site.http(session) as http:
         token = csrf_of(http)
         for path in paths("POST"):
-            if path == "/sign-in":
+            if path in {
+                "/sign-in",
+                "/join",
+            }:  # nobody is signed in there: a key or an invite stands for the token
                 continue
             wanted = address(path, ids)
             forged = {
@@ -229,7 +233,7 @@ def test_a_viewer_who_forges_every_form_changes_nothing(site: Site) -> None:
     with site.http(session) as http:
         token = csrf_of(http)
         for path in paths("POST"):
-            if address(path, ids) not in PERSONAL:
+            if address(path, ids) not in PERSONAL and path not in READING:
                 given = {
                     "csrf": token,
                     "reason": "forged",

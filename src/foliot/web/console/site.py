@@ -16,11 +16,12 @@ from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from foliot.services import Database
 from foliot.web.api.events import KINDS
@@ -331,6 +332,27 @@ async def on_failure(request: Request, error: Exception) -> Response:
     return render_plain(Visit(request, visitor_api(request)), ApiRefusal(500, problem))
 
 
+class SecurityHeaders:
+    """Adds the headers that an answer of the console lacks, such as a redirect or a forwarded file. Those that it has stay."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                policy = headers.get("content-security-policy", "")
+                if "/static/" not in scope["path"]:
+                    if "frame-ancestors" not in policy and "sandbox" not in policy:
+                        headers["content-security-policy"] = CONTENT_POLICY
+                    for name, value in SECURITY_HEADERS.items():
+                        headers.setdefault(name, value)
+            await send(message)
+
+        await self.app(scope, receive, with_headers)
+
+
 def create_console(
     api: ASGIApp, database: Database, *, links: SignInLinks | None = None, openid: OpenIdSignIn | None = None
 ) -> Starlette:
@@ -347,6 +369,7 @@ def create_console(
             Exception: on_failure,
         },
     )
+    console.add_middleware(SecurityHeaders)
     console.router.redirect_slashes = False  # that redirect would repeat the Host header
     console.state.api = api
     console.state.database = database

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -56,7 +57,7 @@ REFUSED = (400, 409, 412, 422)
 NOTIFY = ("email", "slack", "whatsapp", "email+slack", "nobody")
 
 
-@page("editor.html", "jobs")
+@page("editor.html", "jobs", "editor")
 async def new_job(visit: Visit) -> Context:
     """The empty form. A link may fill it: `?name=…&when=…&url=…`, where other names are settings of the type."""
     given = {name: value for name, value in visit.request.query_params.items() if name != "copy"}
@@ -73,7 +74,7 @@ async def new_job(visit: Visit) -> Context:
     return await form_context(visit, fields, None)  # fmt: skip
 
 
-@page("editor.html", "jobs")
+@page("editor.html", "jobs", "editor")
 async def edit_job(visit: Visit) -> Context:
     answer = await visit.api.answer("GET", f"/jobs/{visit.path['job_id']}")
     if not answer.is_success:
@@ -164,7 +165,10 @@ async def preview_of(visit: Visit, fields: Fields, job: dict[str, Any] | None = 
             "preview": answer.data,
             "zone_of_form": answer.data["schedule"].get("timezone") or "UTC",
         }
-    return nothing | {"preview_problem": ApiRefusal(answer.status, answer.data).sentences[0]}  # fmt: skip
+    refusal = ApiRefusal(answer.status, answer.data)
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        raise refusal  # the session has ended
+    return nothing | {"preview_problem": refusal.sentences[0]}
 
 
 async def dry_run_of(visit: Visit, fields: Fields, job: dict[str, Any] | None) -> Context:
@@ -258,6 +262,8 @@ async def job_names(request: Request) -> Response:
         "/jobs",
         params={"q": f"name:{filter_value(wanted)}" if wanted else None, "limit": 10},
     )
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        raise ApiRefusal(answer.status, answer.data)
     names = [each["name"] for each in answer.data["items"]] if answer.is_success else []
     return JSONResponse({"items": list(dict.fromkeys(names))}, headers=SECURITY_HEADERS)  # fmt: skip
 

@@ -99,7 +99,7 @@ async def join(request: Request) -> Response:
 async def begin_openid(request: Request) -> Response:
     openid: OpenIdSignIn | None = request.app.state.openid
     if openid is None:
-        return RedirectResponse("/console/sign-in", status_code=303)
+        return RedirectResponse("/console/sign-in", status_code=303, headers=SECURITY_HEADERS)
     try:
         return await openid.begin(request)
     except SignInRefused as refused:
@@ -112,7 +112,7 @@ async def finish_openid(request: Request) -> Response:
     flow = read_flow(request.cookies.get(FLOW_COOKIE, ""))
     response: Response
     if openid is None:
-        response = RedirectResponse("/console/sign-in", status_code=303)
+        response = RedirectResponse("/console/sign-in", status_code=303, headers=SECURITY_HEADERS)
     elif flow is None:
         response = _form(request, "This sign-in was not begun in this browser, or it took too long.", 403)
     else:

@@ -29,7 +29,7 @@ EMPTY: Context = {
 }
 
 
-@page("imports.html", "jobs")
+@page("imports.html", "jobs", "editor")
 async def import_form(visit: Visit) -> Context:
     return {**EMPTY, "sources": LABELS}
 

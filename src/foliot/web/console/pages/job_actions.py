@@ -144,7 +144,7 @@ async def unmute(visit: Visit) -> Response:
     return done(f"{home(job_id)}?tab=alerts", "alerts-unmuted")
 
 
-@page("backfill.html", "jobs")
+@page("backfill.html", "jobs", "operator")
 async def review_backfill(visit: Visit) -> Context:
     """Count the planned times that a backfill would run, before it is made."""
     job = await visit.api.get(f"/jobs/{visit.path['job_id']}")

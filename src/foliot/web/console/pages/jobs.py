@@ -147,7 +147,7 @@ def suggestions(jobs: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return offered
 
 
-@page("bulk.html", "jobs")
+@page("bulk.html", "jobs", "operator")
 async def review_bulk(visit: Visit) -> Context | Response:
     """Show how many jobs an action would change, and some of them, before anything is done."""
     request = visit.request.query_params

@@ -23,11 +23,10 @@ async def earlier(request: Request) -> Response:
     """The lines before a line, as rows to put above those that are there."""
     run_id, before = request.path_params["run_id"], request.query_params.get("before", "")
     last = int(before) - 1 if re.fullmatch(r"[0-9]{1,9}", before) else 0
-    lines: list[dict[str, Any]] = []
-    if last > 0:
-        first = max(last - LOG_LINES, 0)
-        found = await api_of(request).get(f"/runs/{run_id}/logs", cursor=str(first), limit=last - first)
-        lines = found["items"]
+    first = max(last - LOG_LINES, 0)
+    # Also asked where nothing comes before: a session that has ended must not look like an empty log.
+    found = await api_of(request).get(f"/runs/{run_id}/logs", cursor=str(first), limit=max(last - first, 1))
+    lines: list[dict[str, Any]] = found["items"] if last > 0 else []
     html = environment().get_template("log_lines.html").render(lines=lines)
     return HTMLResponse(html, headers=SECURITY_HEADERS)
 

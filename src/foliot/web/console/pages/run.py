@@ -283,7 +283,7 @@ async def _retry_form(
     return render(visit, "retry.html", {**shell, "active": "runs", **context}, 422 if problems else 200)
 
 
-@page("retry.html", "runs")
+@page("retry.html", "runs", "operator")
 async def edit_input(visit: Visit) -> Context:
     run = await visit.api.get(f"/runs/{visit.path['run_id']}")
     return {"run": run, "raw": None, "problems": [], "changes": None, "gone": []}

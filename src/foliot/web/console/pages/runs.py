@@ -209,7 +209,7 @@ def _ticks(visit: Visit, begin: datetime, end: datetime) -> list[str]:
     return made
 
 
-@page("run_bulk.html", "runs")
+@page("run_bulk.html", "runs", "operator")
 async def choose_bulk(visit: Visit) -> Context:
     """Before one action on many runs: how many there are, and the newest of them."""
     return await _bulk(
