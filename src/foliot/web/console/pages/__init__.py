@@ -11,6 +11,7 @@ from foliot.web.console.pages import (
     editor,
     entry,
     freezes,
+    hosts,
     imports,
     incidents,
     job,
@@ -26,6 +27,7 @@ from foliot.web.console.pages import (
     settings,
     start,
     today,
+    webhooks,
 )
 
 ROUTES: list[Route] = [
@@ -50,4 +52,6 @@ ROUTES: list[Route] = [
     *records.ROUTES,
     *settings.ROUTES,
     *notifications.ROUTES,
+    *webhooks.ROUTES,
+    *hosts.ROUTES,
 ]
