@@ -389,9 +389,13 @@ async def test_a_job_gets_an_address_that_is_changed_replaced_and_deleted(api: A
     assert made["url"] not in viewer
     assert f"/webhooks/{made['id']}" not in viewer
     at = f"/console/settings/webhooks/{made['id']}"
-    await post(api, at, session, name="deploy", secret="hook", old_secret="old")
+    await post(api, at, session, name="deploy", secret="hook", old_secret="hook")
     [changed] = (await api.request("GET", "/webhooks")).json()["items"]
-    assert (changed["name"], changed["enabled"], changed["old_secret"]) == ("deploy", False, {"secret": "old"})
+    assert (changed["name"], changed["enabled"], changed["old_secret"]) == (
+        "deploy",
+        False,
+        {"secret": "hook"},
+    )
     await post(api, f"{at}/rotate", session)
     [rotated] = (await api.request("GET", "/webhooks")).json()["items"]
     assert rotated["url"] != made["url"]

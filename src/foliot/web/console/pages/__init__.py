@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from foliot.web.console.pages import (
     agenda,
+    agenda_feed,
     calendars,
     capacity,
     editor,
@@ -44,6 +45,7 @@ ROUTES: list[Route] = [
     *log.ROUTES,
     *plots.ROUTES,
     *agenda.ROUTES,
+    *agenda_feed.ROUTES,
     *capacity.ROUTES,
     *incidents.ROUTES,
     *rooms.ROUTES,

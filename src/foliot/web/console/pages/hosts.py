@@ -24,9 +24,7 @@ async def hosts(visit: Visit) -> Context:
 
 @section("hosts", "settings_host.html")
 async def host(visit: Visit) -> Context:
-    found, others = await asyncio.gather(
-        visit.api.get(ONE.format(**visit.path)), items_of(visit, "/hosts")
-    )
+    found, others = await asyncio.gather(visit.api.get(ONE.format(**visit.path)), items_of(visit, "/hosts"))
     return {"host": found, "others": [each for each in others or () if each["id"] != found["id"]]}
 
 
