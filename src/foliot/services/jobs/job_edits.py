@@ -243,7 +243,7 @@ class _Edit:
         """Return the status events and the timer under the new rules."""
         now, was = self.tx.now, row.status
         if _scope_fields(self.definition.spec) != _scope_fields(self.before.definition.spec):
-            # The job may enter the scope of a calendar: whoever edits that calendar now waits, and then plans this job as well.
+            # The job may enter the scope of a calendar: an edit of that calendar waits, and then plans this job as well.
             await calendars.lock_shared(self.tx, ())
         context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
