@@ -97,7 +97,7 @@ async def load_agenda(
     found = await asyncio.to_thread(
         agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
     )
-    closures = await asyncio.to_thread(_closures, known, start - A_DAY, end) if with_closures else ()
+    closures = await asyncio.to_thread(_closures, known.known, start - A_DAY, end) if with_closures else ()
     by_id = {row.id: row for row in rows}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
