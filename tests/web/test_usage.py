@@ -107,9 +107,9 @@ async def test_budgets_of_the_workspace_are_set_by_administrators_and_read_by_al
         "closed_until": None,
     }
     assert (await api.request("PUT", "/budgets", role="editor", json={"items": [BUDGET]})).status_code == 403
-    twice = await api.request("PUT", "/budgets", json={"items": [BUDGET, BUDGET]})
+    twice = await api.request("PUT", "/budgets", role="admin", json={"items": [BUDGET, BUDGET]})
     assert (twice.status_code, list(problems(twice))) == (422, ["/items"])
-    made = (await api.request("PUT", "/budgets", json={"items": [BUDGET]})).json()
+    made = (await api.request("PUT", "/budgets", role="admin", json={"items": [BUDGET]})).json()
     assert [(each["used"], each["level"]) for each in made["items"]] == [("0", "within")]
     await worked(api, clock, {"usd": 1})
     found = (await api.request("GET", "/budgets")).json()

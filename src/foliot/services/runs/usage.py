@@ -124,6 +124,7 @@ async def set_budgets(database: Database, scope: Scope, budgets: Sequence[Budget
     """Replace the budgets of the workspace. Schedules stop at once where one is used up already, and start again where none is."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = (await usage.list_budgets(tx, [scope.workspace_id])).get(scope.workspace_id, ())
+        budgets = sorted(budgets, key=lambda each: (each.unit, each.period))
         await usage.replace_budgets(tx, budgets)
         spent = await _spent(tx, scope.workspace_id, budgets)
         until = stopped_until(spent, tx.now)
