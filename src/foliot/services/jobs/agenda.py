@@ -69,16 +69,10 @@ async def load_agenda(
         )
         wanted = replace(wanted, owner_id=scope.visible_owner)
         rows = await stored.list_upcoming(tx, wanted, end, MOST_JOBS + 1, held=held)
-        named = {calendar for row in rows for calendar in row.rules.spec.calendars}
-        known = await calendars.load(tx, named) if named else {}
+        known = await calendars.load(tx, [scope.workspace_id], (row.rules.spec for row in rows))
     more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
     jobs = [
-        _ahead(
-            scope.workspace_id,
-            row,
-            [known[each] for each in row.rules.spec.calendars if each in known],
-            freezes,
-        )
+        _ahead(scope.workspace_id, row, known.of(scope.workspace_id, row.rules.spec), freezes)
         for row in rows[:MOST_JOBS]
     ]
     # In a thread: computing tens of thousands of times would block other requests.
@@ -109,11 +103,11 @@ def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tup
 
 
 def _ahead(
-    workspace_id: WorkspaceId, row: UpcomingJob, named: Sequence[Calendar], freezes: Sequence[ScopedFreeze]
+    workspace_id: WorkspaceId, row: UpcomingJob, mine: tuple[Calendar, ...], freezes: Sequence[ScopedFreeze]
 ) -> AgendaJob | None:
     spec = row.rules.spec
     try:
-        job = row.rules.job(row.id, workspace_id, row.schedule_rev, tuple(named))
+        job = row.rules.job(row.id, workspace_id, row.schedule_rev, mine)
     except FoliotError:
         return None  # its definition cannot be read; the tick fails that job, and explain says so
     covering = tuple(
