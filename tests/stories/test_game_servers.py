@@ -109,7 +109,8 @@ async def test_a_server_is_restarted_at_two_by_the_clock_at_the_third_attempt(
         # The queue is broken once, and a row beside it cannot be read: each costs its own planned time, counted once.
         bad = await admin.jobs.create({**restart(log), "name": "bad"})
         server.owner.execute(
-            "UPDATE foliot.timers SET spec = replace(spec, '0 2 * * *', '61 25 * * *') WHERE job_id = %s", [bad.id]
+            "UPDATE foliot.timers SET spec = replace(spec, '0 2 * * *', '61 25 * * *') WHERE job_id = %s",
+            [bad.id],
         )
         server.owner.execute(
             "UPDATE foliot.jobs SET definition = replace(definition::text, '0 2 * * *', '61 25 * * *')::jsonb WHERE id = %s",
@@ -129,7 +130,11 @@ async def test_a_server_is_restarted_at_two_by_the_clock_at_the_third_attempt(
         # The next night is as if nothing had happened.
         await server.advance_to(two + 2 * DAY + 4 * SECOND)
         healed = await admin.jobs.get(job.id)
-        assert (healed.last_fire_status, healed.last_run_status, healed.run_count) == ("queued", "succeeded", 2)
+        assert (healed.last_fire_status, healed.last_run_status, healed.run_count) == (
+            "queued",
+            "succeeded",
+            2,
+        )
         assert healed.next_run_at == two + 3 * DAY
         [host] = (await admin.hosts.list()).items
     async with server.client(beta) as stranger:

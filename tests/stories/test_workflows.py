@@ -180,4 +180,6 @@ async def test_a_batch_deletes_exactly_the_callers_own(builder: Builder) -> None
     done = await builder.ask("POST", "/schedules/batch-delete/", json={"schedule_ids": [*mine, theirs]})
     assert done == {"deleted": 2}
     assert [each["id"] for each in (await builder.ask("GET", "/schedules/"))["items"]] == [kept]
-    assert [each["id"] for each in (await builder.ask("GET", "/schedules/", headers=others))["items"]] == [theirs]
+    assert [each["id"] for each in (await builder.ask("GET", "/schedules/", headers=others))["items"]] == [
+        theirs
+    ]

@@ -146,7 +146,9 @@ class VirtualServer:
         """Start a `foliot host` or `foliot worker` that works for this server."""
         given = {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json", "FOLIOT_WORKER_GRACE": "1"}
         env = environ_without_foliot() | given
-        process = LoggedProcess(start_foliot(words[0], "--server", self.url, *words[1:], cwd=self.folder, env=env))
+        process = LoggedProcess(
+            start_foliot(words[0], "--server", self.url, *words[1:], cwd=self.folder, env=env)
+        )
         self.processes.append(process)
         return process
 
