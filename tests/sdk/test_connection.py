@@ -24,6 +24,15 @@ def test_arguments_come_before_the_environment_and_that_before_the_file(tmp_path
     assert (place.url, place.key) == ("http://file:1", "file-key")
 
 
+def test_the_workspace_comes_from_the_environment_but_not_for_a_profile(tmp_path: Path) -> None:
+    environ = {"FOLIOT_API_KEY": "system-key", "FOLIOT_WORKSPACE": "acme", "XDG_CONFIG_HOME": str(tmp_path)}
+    assert resolve_connection(environ=environ, cwd=tmp_path).workspace == "acme"
+    (tmp_path / "foliot").mkdir()
+    (tmp_path / "foliot" / "key").write_text("other-key")
+    (tmp_path / "foliot" / "profiles.toml").write_text('[other]\nurl = "http://other:1"\nkey_file = "key"\n')
+    assert resolve_connection(environ=environ, cwd=tmp_path, profile="other").workspace is None
+
+
 def test_without_any_the_server_of_this_folder_and_its_key_are_used(tmp_path: Path) -> None:
     (tmp_path / ".foliot").mkdir()
     (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")
@@ -65,7 +74,7 @@ def test_a_file_in_the_folder_does_not_choose_who_gets_the_key_of_the_environmen
     assert named.url == "https://evil.example"
 
 
-def test_no_key_is_told_with_the_ways_to_give_one(tmp_path: Path) -> None:
+def test_no_key_is_reported_with_the_ways_to_give_one(tmp_path: Path) -> None:
     with pytest.raises(Unauthorized) as refused:
         resolve_connection(environ={}, cwd=tmp_path)
     assert refused.value.code == "no_key"
@@ -80,7 +89,7 @@ def test_a_slip_in_a_setting_of_the_server_does_not_stop_a_client(tmp_path: Path
         resolve_connection(environ=environ | {"FOLIOT_API_URL": "ftp://x"}, cwd=tmp_path)
 
 
-def test_a_server_that_speaks_no_tls_is_told_as_one() -> None:
+def test_a_server_that_speaks_no_tls_is_reported_as_one() -> None:
     broken = httpx2.ConnectError("[SSL] record layer failure")
     broken.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
     assert "does not speak TLS" in unreachable_error("https://127.0.0.1:8700", broken).message
