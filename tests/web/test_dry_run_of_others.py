@@ -212,8 +212,8 @@ async def test_workspaces_are_tried_with_what_would_end(api: ApiHarness, owner: 
 
 
 async def test_budgets_are_tried(api: ApiHarness, owner: Any) -> None:
-    told = await tried(api, owner, "PUT", "/budgets", body={"items": [{"unit": "usd", "amount": 5}]})
-    assert (told["dry_run"], told["items"][0]["amount"]) == (True, "5")
+    seen = await tried(api, owner, "PUT", "/budgets", body={"items": [{"unit": "usd", "amount": 5}]})
+    assert (seen["dry_run"], seen["items"][0]["amount"]) == (True, "5")
 
 
 async def test_limits_are_tried(api: ApiHarness, owner: Any) -> None:

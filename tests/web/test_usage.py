@@ -57,12 +57,12 @@ async def test_usage_reported_for_a_run_pauses_a_job_over_its_budget(
     at = f"/runs/{run['id']}/usage"
     tried = await api.request("POST", f"{at}?dry_run=true", json={"usage": {"usd": 1}})
     assert (tried.status_code, (await api.request("GET", "/usage")).json()["totals"]) == (200, {})
-    told = await api.request("POST", at, json={"usage": {"usd": 0.1}}, role="operator")
-    assert told.json()["usage"] == {"usd": "0.1"}
+    seen = await api.request("POST", at, json={"usage": {"usd": 0.1}}, role="operator")
+    assert seen.json()["usage"] == {"usd": "0.1"}
     same = {"Idempotency-Key": "once"}
     for _ in range(2):
-        told = await api.request("POST", at, json={"usage": {"usd": "0.45"}}, headers=same)
-    assert told.json()["usage"] == {"usd": "0.55"}
+        seen = await api.request("POST", at, json={"usage": {"usd": "0.45"}}, headers=same)
+    assert seen.json()["usage"] == {"usd": "0.55"}
     found = (await api.request("GET", f"/jobs/{job['id']}")).json()
     assert (found["status"], found["status_reason"]) == (
         "paused",

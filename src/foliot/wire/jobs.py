@@ -11,7 +11,7 @@ from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
 from foliot.wire.schedules import PlannedOut, ScheduleIn, ScheduleOut
 from foliot.wire.shape import LOWER_WORD, ONE_LINE, TRIMMED, Shape, described, tag
-from foliot.wire.usage import Budget
+from foliot.wire.usage import BudgetIn
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -192,7 +192,7 @@ class JobFields(Shape):
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)
     external_ref: JsonObject | None = None
-    budgets: list[Budget] = Field(
+    budgets: list[BudgetIn] = Field(
         default=[],
         max_length=10,
         description="How much its runs may use, by the usage that they report.",

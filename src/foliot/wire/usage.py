@@ -45,7 +45,7 @@ UsageAmounts = Annotated[dict[Unit, Amount], Field(max_length=MOST_UNITS)]
 SEEN = {"tokens": "1200", "usd": "0.0123"}
 
 
-class Budget(Shape):
+class BudgetIn(Shape):
     """How much of a unit may be used in a day or month of UTC."""
 
     unit: Unit = Field(examples=["usd"])
@@ -66,10 +66,10 @@ class UsageIn(Shape):
 
 
 class BudgetsIn(Shape):
-    items: list[Budget] = Field(max_length=20, description="All budgets; those left out are removed.")
+    items: list[BudgetIn] = Field(max_length=20, description="All budgets; those left out are removed.")
 
 
-class BudgetOut(Budget):
+class BudgetOut(BudgetIn):
     used: Amount = Field(description="In the current period.", examples=["12.5"])
     level: Literal["within", "warning", "exceeded"]
     resets_at: Instant = Field(description="When the next period starts.")

@@ -9,7 +9,7 @@ from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, G
 from foliot.sdk.request import ApiRequest, without_none
 from foliot.sdk.response import raise_for_error, reader
 from foliot.wire.fleet import LimitOut, LimitsOut
-from foliot.wire.usage import Budget, BudgetsOut
+from foliot.wire.usage import BudgetIn, BudgetsOut
 
 
 class AsyncLimitWrites(AsyncWrites[Changed, Gone]):
@@ -36,9 +36,11 @@ class AsyncLimitsApi(AsyncLimitWrites[LimitOut, None]):
 
 
 class AsyncBudgetWrites(AsyncWrites[Changed, None]):
-    async def set(self, budgets: Sequence[Budget | Mapping[str, Any]]) -> Changed:
+    async def set(self, budgets: Sequence[BudgetIn | Mapping[str, Any]]) -> Changed:
         """Replace the budgets of the workspace, such as [{"unit": "usd", "amount": "25", "period": "month"}]. For administrators."""
-        items = [each.model_dump(mode="json") if isinstance(each, Budget) else dict(each) for each in budgets]
+        items = [
+            each.model_dump(mode="json") if isinstance(each, BudgetIn) else dict(each) for each in budgets
+        ]
         return await self._write(self._changed, ApiRequest("PUT", "/budgets", body={"items": items}))
 
 

@@ -10,7 +10,7 @@ from foliot.sdk.request import ApiRequest, without_none
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes
 from foliot.wire.fleet import LimitOut, LimitsOut
-from foliot.wire.usage import Budget, BudgetsOut
+from foliot.wire.usage import BudgetIn, BudgetsOut
 
 
 class LimitWrites(Writes[Changed, Gone]):
@@ -35,9 +35,11 @@ class LimitsApi(LimitWrites[LimitOut, None]):
 
 
 class BudgetWrites(Writes[Changed, None]):
-    def set(self, budgets: Sequence[Budget | Mapping[str, Any]]) -> Changed:
+    def set(self, budgets: Sequence[BudgetIn | Mapping[str, Any]]) -> Changed:
         """Replace the budgets of the workspace, such as [{"unit": "usd", "amount": "25", "period": "month"}]. For administrators."""
-        items = [each.model_dump(mode="json") if isinstance(each, Budget) else dict(each) for each in budgets]
+        items = [
+            each.model_dump(mode="json") if isinstance(each, BudgetIn) else dict(each) for each in budgets
+        ]
         return self._write(self._changed, ApiRequest("PUT", "/budgets", body={"items": items}))
 
 

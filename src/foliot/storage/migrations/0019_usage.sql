@@ -1,6 +1,6 @@
 -- Usage that handlers report (tokens, money, any unit) and the budgets of workspaces. Budgets of jobs are in their definitions.
 
--- What each attempt of a run used. Attempt 0 is what somebody reported for the run as a whole. Deleted with its run.
+-- What each attempt of a run used. Attempt 0 is what was reported for the run as a whole. Deleted with its run.
 CREATE TABLE run_usage (
     workspace_id uuid    NOT NULL,
     run_id       uuid    NOT NULL,

@@ -13,19 +13,19 @@ from foliot.services.runs.usage import MonthUsage, WorkspaceBudgets
 from foliot.wire import usage as wire
 
 
-def budget_from(given: wire.Budget) -> Budget:
+def budget_from(given: wire.BudgetIn) -> Budget:
     return Budget(
         given.unit, given.amount, BudgetPeriod(given.period), given.warn_at, BudgetAction(given.action)
     )
 
 
-def check_budgets(budgets: Sequence[wire.Budget], pointer: str = "/budgets") -> None:
+def check_budgets(budgets: Sequence[wire.BudgetIn], pointer: str = "/budgets") -> None:
     if len({(each.unit, each.period) for each in budgets}) < len(budgets):
         raise Invalid("Two budgets have the same unit and period.", pointer=pointer, hint="Keep one of them.")
 
 
-def budget_out(budget: Budget) -> wire.Budget:
-    return wire.Budget(
+def budget_out(budget: Budget) -> wire.BudgetIn:
+    return wire.BudgetIn(
         unit=budget.unit,
         amount=budget.amount,
         period=budget.period.value,
