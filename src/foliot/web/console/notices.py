@@ -44,6 +44,8 @@ NOTICES = {
     "secret-deleted": "The secret was deleted.",
     "limit-saved": "The limit was saved.",
     "limit-removed": "The limit was removed.",
+    "budget-saved": "The budget was saved.",
+    "budget-removed": "The budget was removed.",
     "defaults-saved": "The defaults were saved.",
     "type-enabled": "The job type is on.",
     "type-disabled": "The job type is off.",

@@ -218,7 +218,23 @@ async def delete_secret(visit: Visit) -> Response:
 
 @section("limits")
 async def limits(visit: Visit) -> Context:
-    return {"limits": await items_of(visit, "/limits", limit=None), "quotas": QUOTAS}
+    found, used = await asyncio.gather(
+        items_of(visit, "/limits", limit=None), visit.api.get("/usage", month=visit.param("month") or None)
+    )
+    return {"limits": found, "quotas": QUOTAS, "usage": used}
+
+
+async def set_budget(visit: Visit) -> Response:
+    """Set or remove one budget of the workspace; the others stay."""
+    named = visit.field("unit"), visit.field("period") or "month"
+    now = (await visit.api.get("/budgets"))["items"]
+    fields = ("unit", "amount", "period", "warn_at", "action")
+    kept = [{name: each[name] for name in fields} for each in now if (each["unit"], each["period"]) != named]
+    if amount := visit.field("amount"):
+        action_ = visit.field("action") or "pause"
+        kept.append({"unit": named[0], "period": named[1], "amount": amount, "action": action_})
+    await visit.api.call("PUT", "/budgets", {"items": kept})
+    return done(f"{AT}/limits", "budget-saved" if amount else "budget-removed")
 
 
 async def set_limit(visit: Visit) -> Response:
@@ -353,6 +369,7 @@ ROUTES = [
     Route("/settings/limits", limits),
     _form("limits", set_limit),
     _form("limits/remove", remove_limit),
+    _form("budgets", set_budget),
     Route("/settings/defaults", defaults),
     _form("defaults", change_defaults),
     Route("/settings/types", types),
