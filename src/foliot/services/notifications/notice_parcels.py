@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from foliot.domain.delivery import Came, LeasedDelivery, Unanswered, Undeliverable
 from foliot.domain.ids import RunId, WorkspaceId
-from foliot.domain.notifications.channel import recipients_of
+from foliot.domain.notifications.channel import of_kind, recipients_of
 from foliot.domain.run import RunError
 from foliot.services.notifications.delivery_steps import NoticeAttachment, OutgoingNotice
 from foliot.services.secrets.resolution import resolve_secrets
@@ -60,7 +60,7 @@ def _notice(
     config: dict[str, object],
     attached: tuple[NoticeAttachment, ...],
 ) -> OutgoingNotice | Came:
-    wanted = loaded.recipients or recipients_of(loaded.kind, loaded.config)
+    wanted = of_kind(loaded.kind, loaded.recipients) or recipients_of(loaded.kind, loaded.config)
     recipients = tuple(each for each in wanted if each not in loaded.refused)
     if wanted and not recipients:
         return Undeliverable("Every address of the channel was refused before.")
