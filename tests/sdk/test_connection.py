@@ -24,6 +24,15 @@ def test_arguments_come_before_the_environment_and_that_before_the_file(tmp_path
     assert (place.url, place.key) == ("http://file:1", "file-key")
 
 
+def test_the_workspace_comes_from_the_environment_but_not_for_a_profile(tmp_path: Path) -> None:
+    environ = {"FOLIOT_API_KEY": "system-key", "FOLIOT_WORKSPACE": "acme", "XDG_CONFIG_HOME": str(tmp_path)}
+    assert resolve_connection(environ=environ, cwd=tmp_path).workspace == "acme"
+    (tmp_path / "foliot").mkdir()
+    (tmp_path / "foliot" / "key").write_text("other-key")
+    (tmp_path / "foliot" / "profiles.toml").write_text('[other]\nurl = "http://other:1"\nkey_file = "key"\n')
+    assert resolve_connection(environ=environ, cwd=tmp_path, profile="other").workspace is None
+
+
 def test_without_any_the_server_of_this_folder_and_its_key_are_used(tmp_path: Path) -> None:
     (tmp_path / ".foliot").mkdir()
     (tmp_path / ".foliot" / "admin.key").write_text("local-key\n")

@@ -186,7 +186,7 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("freeze: all", lambda s: s.freeze(FreezePolicy.ALL, 2 * HOUR), Verdict.WILL_WAIT, "all of them run", None),
     ("freeze: all, without an end", lambda s: s.freeze(FreezePolicy.ALL, None), Verdict.WILL_WAIT, "until it is lifted", None),
     ("held after a restore", held, Verdict.WILL_WAIT, "firing is held: A backup was restored", None),
-    ("calendar: skip", lambda s: s.calendar(Otherwise.SKIP), Verdict.WILL_NOT_RUN, "a calendar", "skipped blackout"),
+    ("calendar: skip", lambda s: s.calendar(Otherwise.SKIP), Verdict.WILL_NOT_RUN, 'the calendar "closing" is closed', "skipped blackout"),
     ("calendar: defer", lambda s: s.calendar(Otherwise.DEFER), Verdict.WILL_RUN, "It will run", None),
     ("window: skip", lambda s: s.window(Otherwise.SKIP), Verdict.WILL_NOT_RUN, "outside the job's window", "skipped window"),
     ("window: defer", lambda s: s.window(Otherwise.DEFER), Verdict.WILL_RUN, "It will run", None),

@@ -1,19 +1,14 @@
-"""Story A0: a host on another machine, with nothing but a key, does what its servers need: through failures, kills, freezes and
+"""A host on another machine, with nothing but a key, does what its servers need: through failures, kills, freezes and
 restarts of the server. The witness is a file that every execution writes to before it does anything else.
 """
 
 from __future__ import annotations
 
 import signal
-from datetime import datetime
-from itertools import pairwise
 
 import pytest
 
-from foliot import Client
-from foliot.sdk import Invalid, NotFound
-from foliot.wire.jobs import JobOut
-from foliot.wire.runs import AttemptOut
+from foliot.sdk import Invalid
 from tests.fork_server import environ_without_foliot, run_foliot, start_foliot
 from tests.stories.fleet import Fleet, wait_for
 from tests.stories.installation import Installation
@@ -49,52 +44,6 @@ class Shout:
     async def close(self):
         pass
 """
-RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
-
-
-@pytest.mark.requirement("S0-9")
-def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(fleet: Fleet) -> None:
-    fleet.open()
-    host = fleet.start_host("h1", "pvp")
-    with fleet.client() as client:
-        nightly = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
-        window = {"start": "02:00", "end": "06:00"}
-        job = fleet.job(client, "third_time_lucky", schedule=nightly, window=window, retry=RESTARTS)
-        assert _clock(job) == (2, 0)
-        run = client.jobs.run(job.id)
-        done = wait_for(client, run.id, "succeeded")
-        tries = client.runs.attempts(run.id).items
-        assert [each.status for each in tries] == ["failed", "failed", "succeeded"]
-        waits = [_waited(*each) for each in pairwise(tries)]
-        assert [wait >= least for wait, least in zip(waits, (1, 2), strict=True)] == [True, True], waits
-        assert done.attempt_count == 3
-        assert [attempt for _, attempt, _ in fleet.executions("tried")] == [1, 2, 3]
-        after = client.jobs.get(job.id)
-        assert (after.last_run_status, after.run_count, after.failure_count) == ("succeeded", 1, 0)
-        earlier = client.jobs.patch(job.id, {"schedule": {"expr": "0 1 * * *"}})
-        assert _clock(earlier) == (2, 0), "one o'clock is put off until the window opens"
-        [seen] = client.hosts.list().items
-        assert (seen.name, seen.status, seen.labels) == ("h1", "online", {"rack": "7"})
-        assert [line.text for line in client.runs.logs(run.id).items] == [
-            "attempt 1",
-            "attempt 2",
-            "attempt 3",
-        ]
-        client.workspaces.create("beta")
-    with fleet.client("beta") as system:
-        theirs = system.keys.create(
-            "beta", principal=system.members.create(kind="service", name="b", role="admin").id
-        )
-    with Client(fleet.url, theirs.secret) as beta:
-        for ask in (
-            lambda: beta.hosts.get(seen.id),
-            lambda: beta.runs.get(run.id),
-            lambda: beta.jobs.get(job.id),
-        ):
-            with pytest.raises(NotFound):
-                ask()
-        assert beta.hosts.list().items == []
-    assert host.stop() < STOP_WITHIN
 
 
 def test_a_worker_with_nothing_but_a_key_serves_the_queues_of_its_workspace(fleet: Fleet) -> None:
@@ -291,14 +240,3 @@ def test_a_host_with_a_key_that_is_not_for_workers_is_refused_with_the_reason(fl
     assert done.returncode == 5, done.stderr
     assert "keys of the scope worker" in done.stderr
     assert admin not in done.stderr
-
-
-def _clock(job: JobOut) -> tuple[int, int]:
-    at: datetime | None = job.next_run_at
-    assert at is not None
-    return at.hour, at.minute
-
-
-def _waited(earlier: AttemptOut, later: AttemptOut) -> float:
-    assert earlier.finished_at is not None
-    return (later.started_at - earlier.finished_at).total_seconds()

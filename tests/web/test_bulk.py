@@ -307,3 +307,27 @@ async def test_a_job_given_away_since_it_was_found_is_not_stopped(
         scope = Scope(api.ids["acme"], TEST, visible_owner=agent)
         [told] = await apply_to_batch(tx, [JobId(UUID(made["id"]))], order, scope, dry_run=False)
     assert told.outcome is BulkOutcome.NOT_FOUND
+
+
+async def test_archived_jobs_come_back_together_and_others_need_no_change(
+    api: ApiHarness, three: list[str]
+) -> None:
+    await bulk(api, "archive", ids=three[:2])
+    refused = await api.request(
+        "POST", "/jobs/bulk", role="operator", json={"action": "restore", "ids": three[:2]}
+    )
+    assert refused.status_code == 403
+    done = await bulk(api, "restore", q="status:archived", expected_count=2)
+    assert (done["done"], done["already"], done["failed"]) == (2, 0, 0)
+    assert await statuses(api) == {"a": "disabled", "b": "disabled", "c": "active"}
+    again = await bulk(api, "restore", ids=three)
+    assert (again["done"], again["already"]) == (0, 3)
+
+
+async def test_a_restore_of_many_stays_within_the_quota_of_jobs(api: ApiHarness, three: list[str]) -> None:
+    await bulk(api, "archive", ids=three)
+    await api.create_job(name="d")
+    await api.request("PATCH", "/workspaces/acme", who="system", json={"quotas": {"jobs": 2}})
+    answer = await api.request("POST", "/jobs/bulk", json={"action": "restore", "ids": three})
+    assert (answer.status_code, answer.json()["code"]) == (422, "quota_exceeded")
+    assert set((await statuses(api)).items()) > {("a", "archived"), ("b", "archived"), ("c", "archived")}

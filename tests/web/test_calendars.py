@@ -218,3 +218,40 @@ async def test_a_wrong_day_is_refused_where_it_stands(api: ApiHarness) -> None:
         answer = await api.request("POST", "/calendars", json=calendar(rules=[NIGHTS, rule]))
         assert answer.status_code == 422
         assert ("/rules/1/date" if place == 0 else "/rules/1/last") in answer.text
+
+
+async def test_a_scope_applies_it_to_jobs_that_do_not_name_it(api: ApiHarness) -> None:
+    weekly = {"kind": "cron", "expr": "30 23 * * sat", "timezone": "UTC"}
+    tagged = await api.create_job(name="tagged", schedule=weekly, tags=["billing"])
+    await api.create_job(name="other", schedule=weekly)
+    opens, planned = "2027-01-17T06:00:00Z", "2027-01-16T23:30:00Z"
+    body = calendar(otherwise="defer", scope={"tags": ["billing"]})
+    tried = (await api.request("POST", "/calendars", params={"dry_run": True}, json=body)).json()
+    assert [(each["job_name"], each["before"], each["after"]) for each in tried["moved"]] == [
+        ("tagged", planned, opens)
+    ]
+    api.hints.clear()
+    found = await made(api, **body)
+    assert api.hints == ["timers"]
+    assert found["scope"] == {
+        "everything": False,
+        "types": [],
+        "tags": ["billing"],
+        "queues": [],
+        "hosts": [],
+    }
+    path = f"/calendars/{found['id']}"
+    users = (await api.request("GET", f"{path}/jobs")).json()["items"]
+    assert (found["job_count"], [each["id"] for each in users]) == (0, [tagged["id"]])
+    assert (await api.request("GET", f"/jobs/{tagged['id']}")).json()["next_run_at"] == opens
+    everything = {"scope": {"everything": True}}
+    tried = (await api.request("PATCH", path, params={"dry_run": True}, json=everything)).json()
+    assert ([each["job_name"] for each in tried["moved"]], tried["jobs"]) == (["other"], 2)
+    assert (await api.request("PATCH", path, json={"scope": None})).json()["scope"] is None
+    assert (await api.request("GET", f"/jobs/{tagged['id']}")).json()["next_run_at"] == planned
+
+
+@pytest.mark.parametrize("scope", [{}, {"everything": True, "tags": ["a"]}, {"everything": False}])
+async def test_a_scope_is_everything_or_names_something(api: ApiHarness, scope: dict[str, Any]) -> None:
+    answer = await api.request("POST", "/calendars", json=calendar(scope=scope))
+    assert (answer.status_code, problems(answer)) == (422, {"/scope": problems(answer)["/scope"]})

@@ -76,7 +76,7 @@ def resolve_connection(
             if is_local
             else "Set FOLIOT_API_KEY or give key=.",
         )
-    return Connection(url, key, is_local, ca or settings.ca_file)
+    return Connection(url, key, is_local, ca or settings.ca_file, settings.workspace)
 
 
 def _may_send_key(settings: ClientSettings, *, named_by_caller: bool) -> bool:

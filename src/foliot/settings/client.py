@@ -40,6 +40,9 @@ class ClientSettings(BaseModel):
         None,
         "Profile that clients on this machine use: a section of profiles.toml, with address, key and workspace.",
     )
+    workspace: Annotated[str | None, TEXT] = setting(
+        None, "Slug of the workspace that clients on this machine use; only for system keys."
+    )
     output: Annotated[str, one_of(*OUTPUTS)] = setting(
         "table", "Output format of commands that call the server."
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.explain.outages import SchedulerOutage, is_silent, outage_facts, silence
-from foliot.domain.explain.reasons import AHEAD, SENTENCES
+from foliot.domain.explain.reasons import AHEAD, SENTENCES, name_closed_calendars
 from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.ids import FreezeId
@@ -177,7 +177,12 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     job = question.job
     if planned.skip is not None:
         why, next_step = SENTENCES[planned.skip]
-        return AHEAD.get(planned.skip, why), next_step
+        closed = (
+            name_closed_calendars(job.timetable, planned.planned_for)
+            if planned.skip is SkipReason.BLACKOUT
+            else None
+        )
+        return f"{closed} then" if closed else AHEAD.get(planned.skip, why), next_step
     if _is_stopped(question, planned):
         return _standing(question), _wake_up(question.status)
     if question.switched_off is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from foliot.domain.schedule import SkipReason
+from datetime import datetime
+
+from foliot.domain.schedule import SkipReason, Timetable
+from foliot.domain.schedule.calendar import calendar_closed_until
+from foliot.domain.schedule.zone import naive_utc
 
 SENTENCES: dict[SkipReason, tuple[str, str]] = {
     SkipReason.OVERLAP: (
@@ -63,6 +67,15 @@ AHEAD: dict[SkipReason, str] = {
     SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
     SkipReason.QUOTA: "the quota of fires per day is used up for today, that of the workspace or of the job's owner",
 }
+
+
+def name_closed_calendars(timetable: Timetable, at: datetime) -> str | None:
+    """Return which calendars are closed at `at`, such as `the calendar "office" is closed`; None if none of them is any more."""
+    instant = naive_utc(at)
+    closed = [each.title for each in timetable.calendars if calendar_closed_until(each, instant) is not None]
+    return f"{' and '.join(closed)} {'is' if len(closed) == 1 else 'are'} closed" if closed else None
+
+
 BY_ITSELF = (
     "its own code asked for that once it ran",
     "The run's log may say more.",

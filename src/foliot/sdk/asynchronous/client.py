@@ -201,23 +201,25 @@ class AsyncClient:
         job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
+        closures: bool | None = None,
     ) -> AgendaOut:
-        """Return planned runs in the order they start. Default: the next day."""
+        """Return planned runs in the order they start. Default: the next day. `closures` adds when their calendars close."""
         from foliot.wire.reports import AgendaOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
+        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag, "closures": closures}
         return await self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
     async def agenda_file(
         self,
         *,
         days: int | None = None,
+        past: int | None = None,
         job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
     ) -> bytes:
-        """Return the planned runs as a calendar file (.ics)."""
-        query = {"days": days, "job": job, "queue": queue, "tag": tag}
+        """Return the planned runs as a calendar file (.ics); with `past` also the records of so many days."""
+        query = {"days": days, "past": past, "job": job, "queue": queue, "tag": tag}
         return await self._http.download(ApiRequest("GET", "/agenda.ics", query=query))
 
     async def capacity_shares(self) -> CapacitySharesOut:

@@ -24,6 +24,7 @@ SECTIONS = (
     ("deliveries", "Deliveries"),
     ("webhooks", "Webhooks"),
     ("secrets", "Secrets"),
+    ("hosts", "Hosts"),
     ("limits", "Limits"),
     ("defaults", "Defaults"),
     ("types", "Job types"),
