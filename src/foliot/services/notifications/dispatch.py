@@ -133,7 +133,7 @@ async def load_site(tx: Tx, policy: NotifierPolicy) -> Site:
 async def _load_state(
     tx: Tx, found: Sequence[Notice], to_remind: Sequence[Incident], policy: NotifierPolicy
 ) -> DispatchState:
-    subjects = {each.subject for each in (*found, *to_remind)}
+    subjects = {each.subject for each in found} | {each.subject for each in to_remind}
     opened = {each.subject: each for each in (*to_remind, *await incidents.lock_open(tx, subjects))}
     job_ids = {each.job_id for each in found if each.job_id is not None}
     job_ids |= {each.job_id for each in to_remind if each.job_id is not None}
