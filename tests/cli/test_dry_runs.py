@@ -60,9 +60,9 @@ async def test_calendars_and_freezes_are_tried(run_command: RunCommand, tmp_path
 
 
 async def test_keys_members_and_workspaces_are_tried(run_command: RunCommand) -> None:
-    told = await words(run_command, "keys", "create", "--name", "laptop", "--scope", "viewer")
-    assert "Would create laptop" in told
-    assert "fol_" not in told
+    reported = await words(run_command, "keys", "create", "--name", "laptop", "--scope", "viewer")
+    assert "Would create laptop" in reported
+    assert "fol_" not in reported
     assert "secret" not in (await run_command("keys", "create", "--name", "laptop", "--dry-run")).out
     assert "Would add Ada: user, editor" in await words(
         run_command, "members", "add", "Ada", "--role", "editor"
@@ -99,8 +99,8 @@ async def test_a_leaked_key_is_ended_with_what_it_made(run_command: RunCommand) 
     alone = await run_command("keys", "revoke", "leaked", "--yes", "-o", "table")
     assert "1 key made with it is still valid" in alone.err
     assert f"foliot keys revoke {leaked['id']} --made-too" in alone.err
-    told = await run_command("keys", "revoke", leaked["id"], "--made-too", "--yes", "-o", "table")
-    assert "and 1 key made with it" in told.out
+    reported = await run_command("keys", "revoke", leaked["id"], "--made-too", "--yes", "-o", "table")
+    assert "and 1 key made with it" in reported.out
     assert (await run_command("whoami", FOLIOT_API_KEY=child["secret"])).code != 0
 
 

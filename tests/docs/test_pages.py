@@ -59,8 +59,8 @@ def refusal(line: str) -> str | None:
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_command_on_the_page_parses(page: Path) -> None:
     assert {line: said for line in commands(page) if (said := refusal(line))} == {}
-    told = {line: refusal(line) or "" for line in mentions(page)}
-    assert {line: said for line, said in told.items() if said and "MissingParameter" not in said} == {}
+    reported = {line: refusal(line) or "" for line in mentions(page)}
+    assert {line: said for line, said in reported.items() if said and "MissingParameter" not in said} == {}
 
 
 def requests(page: Path) -> Iterator[tuple[str, str, Any]]:

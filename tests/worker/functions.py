@@ -23,7 +23,7 @@ def nothing() -> None:
     print("said to nobody in particular")
 
 
-def told(given: dict[str, Any], ctx: Context) -> list[Any]:
+def reported(given: dict[str, Any], ctx: Context) -> list[Any]:
     return [given, ctx.run_id, ctx.fence, ctx.planned_for.year, os.getpid()]
 
 
@@ -124,7 +124,7 @@ async def notices(given: dict[str, str], ctx: Context) -> None:
         _write(given["began"])
         await asyncio.Event().wait()
     finally:
-        _write(given["told"], str(ctx.cancelled))
+        _write(given["reported"], str(ctx.cancelled))
 
 
 def notices_manually(given: dict[str, str], ctx: Context) -> None:
@@ -132,7 +132,7 @@ def notices_manually(given: dict[str, str], ctx: Context) -> None:
         _write(given["began"])
         signal.pause()
     finally:
-        _write(given["told"], str(ctx.cancelled))
+        _write(given["reported"], str(ctx.cancelled))
 
 
 def _write(path: str, text: str = "") -> None:

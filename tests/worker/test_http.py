@@ -243,7 +243,9 @@ def test_a_signature_is_that_of_standard_webhooks() -> None:
     assert key_of(SECRET) == key_of(SECRET.removeprefix("whsec_"))
 
 
-async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_told_otherwise() -> None:
+async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_configured_otherwise() -> (
+    None
+):
     async with target(said(200)) as (url, came):
         headers = {"Webhook-Id": "forged", "Webhook-Signature": "v1,forged"}
         await run({"url": url, "sign": [SECRET, SECRET], "headers": headers}, n=1)
@@ -254,7 +256,7 @@ async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_
     )
 
 
-async def test_a_secret_that_cannot_sign_is_told_but_not_shown() -> None:
+async def test_a_secret_that_cannot_sign_is_reported_but_not_shown() -> None:
     async with target(said(200)) as (url, came):
         done = await run({"url": url, "sign": "hunter2"})
     assert code(done) == "config_invalid"
