@@ -10,22 +10,15 @@ from foliot.channels import whatsapp
 from foliot.channels.slack import SlackChannel
 from foliot.channels.whatsapp import WhatsappChannel
 from foliot.domain.notifications.channel import ChannelKind
+from foliot.domain.policy import Retry
+from foliot.domain.schedule import Interval
 from foliot.services.messaging.courier import OutgoingNotice
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
 from tests.notifications.harness import Office
 from tests.notifications.http_peer import HttpPeer, http_peer
 from tests.notifications.mail_server import MailServer
-from tests.notifications.test_channels import (
-    HOUR,
-    MINUTE,
-    REFUSED,
-    Interval,
-    Retry,
-    failing_job,
-    secret,
-    tell_all,
-)
+from tests.notifications.test_channels import HOUR, MINUTE, REFUSED, failing_job, secret, tell_all
 
 pytestmark = pytest.mark.anyio
 TAKEN = ("200 OK", '{"messages": [{"id": "wamid.1"}]}')
@@ -49,9 +42,9 @@ async def test_a_recipient_who_is_refused_for_now_gets_the_mail_later_and_alone(
     mail.refuses = {"ana@example.com": "450 4.2.0 greylisted", "gone@example.com": "550 no such user"}
     await office.mail_channel(mail.port, "ops@example.com", "ana@example.com", "gone@example.com")
     await failing_job(office)
-    assert office.sql("SELECT delivered, error FROM foliot.outbox WHERE attempts > 0 ORDER BY id LIMIT 1") == [
-        (None, "The mail server took it for 1 of 3 recipients: 450 4.2.0 greylisted")
-    ]
+    assert office.sql(
+        "SELECT delivered, error FROM foliot.outbox WHERE attempts > 0 ORDER BY id LIMIT 1"
+    ) == [(None, "The mail server took it for 1 of 3 recipients: 450 4.2.0 greylisted")]
     assert office.sql("SELECT address FROM foliot.refused_addresses") == [("gone@example.com",)]
     mail.refuses.clear()
     await office.wait(MINUTE)
@@ -111,19 +104,22 @@ async def test_a_document_that_is_not_taken_is_in_the_log_of_deliveries(office: 
         await office.jobs.report(claimed, REFUSED)
         meta.answers += [TAKEN, ("400 Bad Request", '{"error": {"code": 131053, "message": "bad media"}}')]
         await office.notify()
-    assert office.sql("SELECT answer FROM foliot.delivery_contents") == [
-        (
-            "WhatsApp took it for 2 of 2 recipients. The document report.pdf was not taken:"
-            " The receiver answered 400 Bad Request: bad media.",
-        )
-    ]
+    [(answer,)] = office.sql("SELECT answer FROM foliot.delivery_contents")
+    assert answer == (
+        "WhatsApp took it for 2 of 2 recipients. The document report.pdf was not taken:"
+        " The receiver answered 400 Bad Request: bad media."
+    )
     assert [each.path for each in meta.came] == ["/123/messages", "/123/media", "/123/messages"]
 
 
 async def test_an_answer_that_repeats_a_secret_is_masked(office: Office) -> None:
     office.senders[ChannelKind.SLACK] = SlackChannel(office.egress, office.clock).send
     async with http_peer(("200 OK", '{"ok": false, "error": "bad token xoxb-1234567890"}')) as slack:
-        config = {"token": await secret(office, "bot", "xoxb-1234567890"), "channel": "#ops", "api_url": slack.url}
+        config = {
+            "token": await secret(office, "bot", "xoxb-1234567890"),
+            "channel": "#ops",
+            "api_url": slack.url,
+        }
         await office.channel(ChannelKind.SLACK, config)
         await tell_all(office)
         await failing_job(office)

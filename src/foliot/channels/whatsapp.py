@@ -23,7 +23,9 @@ LONGEST_ANSWER = 500
 LONGEST_PARAMETER = 900
 LONGEST_TEXT = 4_000
 _TOKEN = frozenset({0, 10, 190, 200})  # codes about the token and its rights
-_ADDRESS = frozenset({131009, 131021, 131026, 131030})  # codes about one recipient; others are about the message or its template
+_ADDRESS = frozenset(
+    {131009, 131021, 131026, 131030}
+)  # codes about one recipient; others are about the message or its template
 _BUSY = frozenset({4, 80007, 130429, 131048, 131056, 1, 2, 131000, 131016})
 
 
@@ -42,17 +44,17 @@ class _Progress:
         if trouble is not None and self.left:
             if isinstance(trouble, Rejected) or len(self.left) == count:
                 return trouble
-            status, asked = (
-                (trouble.status, trouble.asked) if isinstance(trouble, Answered) else (None, None)
-            )
+            status, asked = (trouble.status, trouble.asked) if isinstance(trouble, Answered) else (None, None)
             return Partly(trouble.sentence, tuple(self.left), status, asked, refused)
         if not self.sent:
             last = self.refusals[-1]
             return Rejected(last.status, last.sentence, refused=refused)
-        told = [f"WhatsApp took it for {self.sent} of {count} recipients."]
-        told += [f"The document {name} was not taken: {sentence}" for name, sentence in self.lost.items()]
-        told += [each.sentence for each in (*self.refusals[:1], *((trouble,) if trouble else ()))]
-        return Accepted(200, " ".join(told)[:LONGEST_ANSWER], refused=refused)
+        sentences = [f"WhatsApp took it for {self.sent} of {count} recipients."]
+        sentences += [
+            f"The document {name} was not taken: {sentence}" for name, sentence in self.lost.items()
+        ]
+        sentences += [each.sentence for each in (*self.refusals[:1], *((trouble,) if trouble else ()))]
+        return Accepted(200, " ".join(sentences)[:LONGEST_ANSWER], refused=refused)
 
 
 class WhatsappChannel:
@@ -72,7 +74,9 @@ class WhatsappChannel:
             trouble = Unanswered(f"WhatsApp did not take every message within {WITHIN:g} s.")
         return progress.result(len(notice.recipients), trouble)
 
-    async def _send_all(self, notice: OutgoingNotice, progress: _Progress) -> Answered | Unanswered | Rejected | None:
+    async def _send_all(
+        self, notice: OutgoingNotice, progress: _Progress
+    ) -> Answered | Unanswered | Rejected | None:
         """Return what concerns every recipient: a token that is refused, or a service that is away."""
         for recipient in notice.recipients:
             came = await self._post(notice, message_of(notice, recipient), recipient)
@@ -88,7 +92,7 @@ class WhatsappChannel:
         return None
 
     async def _send_documents(self, notice: OutgoingNotice, recipient: str, progress: _Progress) -> None:
-        """Send the attachments. One that is not taken is told in the answer: the message itself has arrived."""
+        """Send the attachments. One that is not taken is sentences in the answer: the message itself has arrived."""
         for each in notice.attachments:
             if each.name not in progress.media:
                 progress.media[each.name] = await self._upload(notice, each.name, each.media_type, each.data)

@@ -95,7 +95,9 @@ class Courier:
             return await self._send(parcel)
         except Exception as error:  # recorded, so that it waits longer each time and ends
             log.exception("delivery.broke", extra={"delivery": str(parcel.taken.id)})
-            return Unanswered(f"Foliot could not send it: {type(error).__name__}. The server's log has the details.")
+            return Unanswered(
+                f"Foliot could not send it: {type(error).__name__}. The server's log has the details."
+            )
 
     def _free(self, task: asyncio.Task[None], parcel: Parcel) -> None:
         self._sending.discard(task)

@@ -241,10 +241,10 @@ class Dispatcher:
             return
         incident = self._store(after_reminder(incident, self._state.now))
         names = _names_of(incident)
-        told = names | {NoticeEvent.RETRIES_EXHAUSTED} if NoticeEvent.RUN_FAILED in names else names
+        known = names | {NoticeEvent.RETRIES_EXHAUSTED} if NoticeEvent.RUN_FAILED in names else names
         by_channel = {
             each.channel_id: each
-            for each in self._state.rules.destinations(told, self._job_of(None, incident))
+            for each in self._state.rules.destinations(known, self._job_of(None, incident))
         }
         for thread in self._threads.get(incident.id, ()):
             terms = by_channel.get(thread.channel_id)
