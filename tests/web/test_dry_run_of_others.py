@@ -36,6 +36,9 @@ TABLES = [
     "principals",
     "workspaces",
     "limits",
+    "budgets",
+    "run_usage",
+    "usage_days",
 ]
 
 
@@ -208,6 +211,11 @@ async def test_workspaces_are_tried_with_what_would_end(api: ApiHarness, owner: 
     assert (await api.request("DELETE", "/workspaces/default", who="system", params=DRY)).status_code == 409
 
 
+async def test_budgets_are_tried(api: ApiHarness, owner: Any) -> None:
+    seen = await tried(api, owner, "PUT", "/budgets", body={"items": [{"unit": "usd", "amount": 5}]})
+    assert (seen["dry_run"], seen["items"][0]["amount"]) == (True, "5")
+
+
 async def test_limits_are_tried(api: ApiHarness, owner: Any) -> None:
     reported = await tried(api, owner, "PUT", "/limits", body={"key": "db", "cap": 2})
     assert (reported["key"], reported["cap"]) == ("db", 2)
@@ -251,6 +259,7 @@ async def test_an_agent_tries_no_more_than_it_may_do(api: ApiHarness) -> None:
         ("POST", "/calendars", BLACKOUT),
         ("POST", "/freezes", {"reason": "x"}),
         ("PUT", "/limits", {"key": "db", "cap": 1}),
+        ("PUT", "/budgets", {"items": []}),
         ("POST", "/members", {"kind": "service", "name": "x", "role": "viewer"}),
         ("POST", "/workspaces", {"slug": "x"}),
     ]

@@ -63,6 +63,8 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/webhooks/{webhook_id}"): {"json": WEBHOOK},
     ("PUT", "/api/v1/incidents/{incident_id}/note"): {"json": {"note": "a note"}},
     ("POST", "/api/v1/incidents/{incident_id}/snooze"): {"json": {"until": "2100-01-01T00:00:00Z"}},
+    ("PUT", "/api/v1/budgets"): {"json": {"items": []}},
+    ("POST", "/api/v1/runs/{run_id}/usage"): {"json": {"usage": {"tokens": 1}}},
     ("PUT", "/api/v1/limits"): {"json": {"key": "db", "cap": 1}},
     ("DELETE", "/api/v1/limits"): {"params": {"key": "none has this"}},
     ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},

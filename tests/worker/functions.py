@@ -151,6 +151,15 @@ async def keeps_soon(given: dict[str, str], ctx: Context) -> str:
     return await asyncio.to_thread(keeps, given, ctx)
 
 
+def spends(given: dict[str, Any], ctx: Context) -> None:
+    ctx.report_usage(tokens=1200, usd=0.1)
+    ctx.report_usage(given or {"usd": "0.000000002"})
+
+
+async def spends_soon(given: dict[str, Any], ctx: Context) -> None:
+    spends(given, ctx)
+
+
 def keeps_too_much(ctx: Context) -> None:
     ctx.artifact("large", b"x" * 101)
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -324,3 +325,21 @@ async def test_a_secret_with_the_line_break_of_its_file_is_sent_without() -> Non
 async def test_a_job_cannot_set_the_headers_by_which_receivers_know_a_run(name: str) -> None:
     with pytest.raises(ValueError, match="set by Foliot"):
         HttpConfig.model_validate({"url": "https://example.com/", "headers": {name: "x"}})
+
+
+@pytest.mark.requirement("S3-22")
+async def test_amounts_of_the_answer_are_reported_as_usage() -> None:
+    body = b'{"usage": {"total_tokens": 1200, "cost": "0.0123", "odd": -1}}'
+    seen: list[dict[str, Any]] = []
+    lines: list[str] = []
+    ctx = replace(CTX, spend=lambda usage: seen.append(dict(usage)), write=lambda _, text: lines.append(text))
+    paths = {"tokens": "usage.total_tokens", "usd": "usage.cost", "odd": "usage.odd", "none": "usage.none"}
+    http = handler()
+    async with target(said(200, body)) as (url, _):
+        done = await http.run(Assignment(ctx, {"url": url, "usage": paths}, {}))
+    await http.close()
+    assert done.outcome == Succeeded()
+    assert seen == [{"tokens": 1200}, {"usd": Decimal("0.0123")}]
+    assert lines == [
+        "The usage at usage.odd was not taken: odd: An amount is at least 0 and less than 1,000,000,000,000,000."
+    ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +341,21 @@ async def test_a_function_knows_its_workspace_its_deadline_and_who_asked_for_the
     ctx = replace(CTX, workspace="acme", triggered_by="user:ana", deadline=datetime(2027, 1, 16, tzinfo=UTC))
     done = await python.run(Assignment(ctx, {"call": "functions:tells_all"}, {}))
     assert done.output == ["acme", "user:ana", "2027-01-16T00:00:00+00:00"]
+
+
+@pytest.mark.requirement("S3-22")
+@pytest.mark.parametrize("name", ["spends", "spends_soon"])
+async def test_a_function_reports_what_it_used(python: PythonHandler, name: str) -> None:
+    seen: list[Mapping[str, Decimal]] = []
+    ctx = replace(CTX, spend=seen.append)
+    done = await python.run(Assignment(ctx, {"call": f"functions:{name}"}, {}))
+    assert done.outcome == Succeeded()
+    assert seen == [{"tokens": Decimal(1200), "usd": Decimal("0.1")}, {"usd": Decimal("0.000000002")}]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"usd": -1}, {"USD": 1}, {"usd": "0.0000000001"}, {"usd": "much"}, {f"u{n}": 1 for n in range(21)}],
+)
+async def test_what_is_no_usage_is_an_error_of_the_function(python: PythonHandler, given: Any) -> None:
+    assert error(await call(python, "spends", **given))[0] == "ValueError"
