@@ -36,9 +36,7 @@ class EventSubscriber(NamedTuple):
 
 async def list_workspaces(tx: Tx, after: UUID, limit: int) -> list[WorkspaceId]:
     """List workspaces with a feed, by id. Needs an engine transaction."""
-    return await tx.fetch_as(
-        WorkspaceId, sql.event_feeds.list_workspaces, {"after": after, "limit": limit}
-    )
+    return await tx.fetch_as(WorkspaceId, sql.event_feeds.list_workspaces, {"after": after, "limit": limit})
 
 
 async def get(tx: Tx) -> EventFeed | None:

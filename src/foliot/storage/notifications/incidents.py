@@ -67,10 +67,8 @@ async def update(tx: Tx, changed: Sequence[Incident]) -> None:
         await _insert_events(tx, [each for each in changed if each.closed_at], "incident.closed")
 
 
-async def _insert_events(
-    tx: Tx, incidents: Sequence[Incident], kind: str, actor: str | None = None
-) -> None:
-    """Write an event of this kind for each, if somebody listens."""
+async def _insert_events(tx: Tx, incidents: Sequence[Incident], kind: str, actor: str | None = None) -> None:
+    """Write an event of this kind for each, for the listeners of the workspace."""
     if incidents:
         params = {
             "workspace_id": tx.workspace_id,
