@@ -97,7 +97,7 @@ async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(api:
     assert (await api.request("DELETE", f"/calendars/{used['id']}")).status_code == 404
 
 
-async def test_what_is_wrong_is_told_where_it_stands(api: ApiHarness) -> None:
+async def test_what_is_wrong_is_reported_where_it_stands(api: ApiHarness) -> None:
     for change, pointer in (
         ({"rules": []}, "/rules"),
         ({"rules": [{"kind": "monthly"}]}, "/rules/0"),
@@ -127,9 +127,9 @@ async def test_another_workspace_knows_nothing_of_them(api: ApiHarness) -> None:
         there = await api.request(method, f"/calendars/{mine['id']}{path}", who="globex")
         nowhere = await api.request(method, f"/calendars/{uuid4()}{path}", who="globex")
         malformed = await api.request(method, f"/calendars/nonsense{path}", who="globex")
-        told = [answer.json() | {"request_id": None} for answer in (there, nowhere, malformed)]
+        reported = [answer.json() | {"request_id": None} for answer in (there, nowhere, malformed)]
         assert there.status_code == 404
-        assert told[0] == told[1] == told[2]
+        assert reported[0] == reported[1] == reported[2]
 
 
 async def test_an_agent_reads_calendars_and_changes_none(api: ApiHarness) -> None:
@@ -218,3 +218,40 @@ async def test_a_wrong_day_is_refused_where_it_stands(api: ApiHarness) -> None:
         answer = await api.request("POST", "/calendars", json=calendar(rules=[NIGHTS, rule]))
         assert answer.status_code == 422
         assert ("/rules/1/date" if place == 0 else "/rules/1/last") in answer.text
+
+
+async def test_a_scope_applies_it_to_jobs_that_do_not_name_it(api: ApiHarness) -> None:
+    weekly = {"kind": "cron", "expr": "30 23 * * sat", "timezone": "UTC"}
+    tagged = await api.create_job(name="tagged", schedule=weekly, tags=["billing"])
+    await api.create_job(name="other", schedule=weekly)
+    opens, planned = "2027-01-17T06:00:00Z", "2027-01-16T23:30:00Z"
+    body = calendar(otherwise="defer", scope={"tags": ["billing"]})
+    tried = (await api.request("POST", "/calendars", params={"dry_run": True}, json=body)).json()
+    assert [(each["job_name"], each["before"], each["after"]) for each in tried["moved"]] == [
+        ("tagged", planned, opens)
+    ]
+    api.hints.clear()
+    found = await made(api, **body)
+    assert api.hints == ["timers"]
+    assert found["scope"] == {
+        "everything": False,
+        "types": [],
+        "tags": ["billing"],
+        "queues": [],
+        "hosts": [],
+    }
+    path = f"/calendars/{found['id']}"
+    users = (await api.request("GET", f"{path}/jobs")).json()["items"]
+    assert (found["job_count"], [each["id"] for each in users]) == (0, [tagged["id"]])
+    assert (await api.request("GET", f"/jobs/{tagged['id']}")).json()["next_run_at"] == opens
+    everything = {"scope": {"everything": True}}
+    tried = (await api.request("PATCH", path, params={"dry_run": True}, json=everything)).json()
+    assert ([each["job_name"] for each in tried["moved"]], tried["jobs"]) == (["other"], 2)
+    assert (await api.request("PATCH", path, json={"scope": None})).json()["scope"] is None
+    assert (await api.request("GET", f"/jobs/{tagged['id']}")).json()["next_run_at"] == planned
+
+
+@pytest.mark.parametrize("scope", [{}, {"everything": True, "tags": ["a"]}, {"everything": False}])
+async def test_a_scope_is_everything_or_names_something(api: ApiHarness, scope: dict[str, Any]) -> None:
+    answer = await api.request("POST", "/calendars", json=calendar(scope=scope))
+    assert (answer.status_code, problems(answer)) == (422, {"/scope": problems(answer)["/scope"]})

@@ -63,6 +63,20 @@ File = Annotated[
 ]
 
 
+ForType = Annotated[
+    list[str] | None, typer.Option(help="Apply it to jobs of this type; repeatable.", metavar="TYPE")
+]
+ForTag = Annotated[
+    list[str] | None, typer.Option(help="Apply it to jobs with this tag; repeatable.", metavar="TAG")
+]
+ForQueue = Annotated[
+    list[str] | None, typer.Option(help="Apply it to jobs of this queue; repeatable.", metavar="QUEUE")
+]
+ForHost = Annotated[
+    list[str] | None, typer.Option(help="Apply it to jobs bound to this host; repeatable.", metavar="HOST")
+]
+
+
 @app.command("list")
 @api_command
 def list_calendars(session: Session, paging: Paging = FIRST_50) -> None:
@@ -126,6 +140,20 @@ def create(
             metavar="DAY",
         ),
     ] = None,
+    weekly: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A time of the week, such as 'sun 02:00-03:00', 'sat sun' or '22:00-06:00'; repeatable.",
+            metavar="TIME",
+        ),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Apply it to every job of the workspace.")
+    ] = False,
+    for_type: ForType = None,
+    for_tag: ForTag = None,
+    for_queue: ForQueue = None,
+    for_host: ForHost = None,
     first_year: Annotated[
         int | None,
         typer.Option(
@@ -149,12 +177,15 @@ def create(
     ] = OtherwiseName.SKIP,
     dry_run: DryRun = False,
 ) -> None:
-    """Create a calendar from a file, or from dates, an iCalendar file and the public holidays of a country."""
+    """Create a calendar from a file, or from days, weekly times, an iCalendar file and the public holidays of a country.
+
+    Jobs name the calendars they keep to; with --everywhere or --for-..., it also applies to jobs that do not name it.
+    """
     if file is not None:
         body = _read_calendar(file)
-    elif name is None or not (country or ics or days):
+    elif name is None or not (country or ics or days or weekly):
         raise Invalid(
-            "Give --file, or a name with --country, --ics or --date.",
+            "Give --file, or a name with --country, --ics, --date or --weekly.",
             hint="foliot calendars create holidays --country ES",
         )
     else:
@@ -162,6 +193,7 @@ def create(
         if timezone is not None:
             body["timezone"] = timezone
         rules: list[dict[str, object]] = [_read_days(each) for each in days or ()]
+        rules += [_read_weekly(each) for each in weekly or ()]
         calendars = session.client.calendars
         if country is not None:
             found = calendars.holidays(country, subdivision=subdivision, first_year=first_year, years=years)
@@ -170,6 +202,9 @@ def create(
             read = calendars.read_ics(read_text(ics, "--ics"), first_year=first_year, years=years)
             rules += [each.model_dump(mode="json") for each in read.rules]
         body["rules"] = rules
+    scope = {"types": for_type, "tags": for_tag, "queues": for_queue, "hosts": for_host}
+    if everywhere or any(scope.values()):
+        body["scope"] = {"everything": everywhere, **{key: names for key, names in scope.items() if names}}
     if dry_run:
         tried = session.client.calendars.dry_run.create(body)
         shown = tried.calendar.name if tried.calendar else str(body.get("name"))
@@ -224,6 +259,7 @@ def calendar_table(calendars: Sequence[CalendarOut]) -> Table[CalendarOut]:
         Column("ZONE", lambda each: each.timezone, DIM, drop=2),
         Column("ELSE", lambda each: each.otherwise, drop=1),
         Column("JOBS", lambda each: each.job_count),
+        Column("ALSO", lambda each: format_scope(each) or "", drop=1, wrap=True),
         Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=3),
     ]
     return Table(columns, calendars, empty="No calendars.")
@@ -234,6 +270,7 @@ def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: dat
         "jobs do not run at these times" if calendar.kind == "blackout" else "jobs run only at these times"
     )
     names = ", ".join(each.name for each in users) + (" …" if calendar.job_count > len(users) else "")
+    scope = format_scope(calendar)
     return stack(
         styled(calendar.name, BOLD),
         facts(
@@ -246,15 +283,27 @@ def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: dat
                     (("" if index else "rules"), format_rule(each))
                     for index, each in enumerate(calendar.rules)
                 ),
-                ("jobs", f"{calendar.job_count:,}: {names}" if users else "none"),
+                *((("applies to", scope),) if scope else ()),
+                *((("jobs", names or "none"),) if users or not scope else ()),
                 ("changed", f"{relative(calendar.updated_at - now)}, revision {calendar.revision}"),
             )
         ),
     )
 
 
+def format_scope(calendar: CalendarOut) -> str | None:
+    """Whom it applies to without being named; None if only jobs that name it keep to it."""
+    scope = calendar.scope
+    if scope is None:
+        return None
+    if scope.everything:
+        return "every job"
+    named = (("type", scope.types), ("tag", scope.tags), ("queue", scope.queues), ("host", scope.hosts))
+    return ", ".join(f"{word} {name}" for word, names in named for name in names)
+
+
 def dry_run_page(tried: CalendarDryRunOut, summary: str, now: datetime) -> Block:
-    """Show how many jobs use the calendar, and whose next run would move."""
+    """Show how many jobs keep to the calendar, and whose next run would move."""
     zone = local_zone()
     shown = tried.moved[:MAX_MOVED]
     more = len(tried.moved) - len(shown)
@@ -283,7 +332,7 @@ def dry_run_page(tried: CalendarDryRunOut, summary: str, now: datetime) -> Block
 def format_rule(rule: WeeklyRule | AbsoluteRule | CronRule | DateRule) -> str:
     if rule.kind == "weekly":
         days = "every day" if len(rule.days) == DAYS_A_WEEK else " ".join(rule.days)
-        return f"{days} {rule.start:%H:%M}-{rule.end:%H:%M}"
+        return f"{days} all day" if rule.start == rule.end else f"{days} {rule.start:%H:%M}-{rule.end:%H:%M}"
     if rule.kind == "date":
         last = f" to {rule.last}" if rule.last else ""
         return f"{rule.date}{last} {rule.name}".strip()
@@ -330,6 +379,19 @@ def _month_lines(year: int, month: int, states: Mapping[date, str]) -> list[str]
 def _read_days(text: str) -> dict[str, object]:
     first, _, last = text.partition("..")
     return {"kind": "date", "date": first.strip(), **({"last": last.strip()} if last else {})}
+
+
+def _read_weekly(text: str) -> dict[str, object]:
+    """Read `sun 02:00-03:00`, `sat sun` (whole days) or `22:00-06:00` (every day)."""
+    words = text.replace(",", " ").lower().split()
+    times = [word for word in words if ":" in word]
+    start, dash, end = times[0].partition("-") if times else ("00:00", "-", "00:00")
+    if len(times) > 1 or not dash:
+        raise Invalid(
+            f'"{text}" is not a time of the week.', hint="Such as 'sun 02:00-03:00'.", pointer="--weekly"
+        )
+    days = [word[:3] for word in words if ":" not in word]
+    return {"kind": "weekly", "start": start, "end": end, **({"days": days} if days else {})}
 
 
 def find_calendar(client: Client, ref: str) -> CalendarOut:

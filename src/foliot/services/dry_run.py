@@ -22,6 +22,7 @@ from foliot.domain.planning.upcoming_changes import (
     upcoming,
 )
 from foliot.domain.schedule import PlannedTime, is_chained
+from foliot.domain.schedule.calendar import CalendarScope
 from foliot.services.evaluation import evaluate
 from foliot.services.jobs.job_search import FIRING
 from foliot.services.jobs.written_steps import WrittenJob, find_warnings
@@ -121,8 +122,8 @@ async def _upcoming(tx: Tx, job_id: JobId) -> tuple[StoredJob | None, Upcoming]:
     chained = is_chained(spec.schedule)
     if chained and job.next_at is None:
         return job, nothing_ahead(tx.now)
-    named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
-    timetable = Rules(spec).job(job_id, job.workspace_id, job.schedule_rev, tuple(named.values())).timetable
+    mine = await calendars.load_for(tx, job.workspace_id, spec)
+    timetable = Rules(spec).job(job_id, job.workspace_id, job.schedule_rev, mine).timetable
     start = job.cursor_at if chained else tx.now
     if is_paused and job.paused_until is not None:
         start = max(start, job.paused_until)
@@ -145,15 +146,15 @@ async def preview_calendar(
     verb: Callable[[Database], Awaitable[CalendarId]],
     calendar_id: CalendarId | None = None,
     *,
+    new_scope: CalendarScope | None = None,
     deletes: bool = False,
 ) -> CalendarPreview:
     """Apply `verb`, which returns the calendar it wrote. `calendar_id` is None for a new calendar."""
-    users: dict[JobId, str] = {}
-    found = None
     async with database.tx(Role.APP, workspace_id) as tx:
-        if calendar_id is not None:
-            users = dict(await calendars.list_users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
-            found = await calendars.get(tx, calendar_id)
+        users = dict(
+            await calendars.list_users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1, other_scope=new_scope)
+        )
+        found = None if calendar_id is None else await calendars.get(tx, calendar_id)
         before = await _next_times(tx, users)
     written = await verb(database)
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -164,7 +165,8 @@ async def preview_calendar(
         for job_id, name in list(users.items())[:MOST_JOBS]
         if before.get(job_id) != after.get(job_id)
     )
-    return CalendarPreview(row, moved, 0 if found is None else found.users, len(users) <= MOST_JOBS)
+    count = max(len(users), 0 if found is None else found.users)
+    return CalendarPreview(row, moved, count, len(users) <= MOST_JOBS)
 
 
 async def _next_times(tx: Tx, users: dict[JobId, str]) -> dict[JobId, datetime | None]:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Day, Id, Instant, TimeOfDay
-from foliot.wire.jobs import WEEK, Weekday
+from foliot.wire.jobs import WEEK, HostName, TagText, TypeName, Weekday, Word
 from foliot.wire.shape import ONE_LINE, Shape, hide_defaults, tag
 
 CalendarName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ONE_LINE)]
@@ -68,6 +68,16 @@ Rule = Annotated[
 ]
 
 
+class CalendarCoverage(Shape):
+    """Jobs that it applies to without being named by them: everything, or each job of these types, tags, queues or hosts."""
+
+    everything: bool = False
+    types: list[TypeName] = Field(default=[], max_length=100)
+    tags: list[TagText] = Field(default=[], max_length=100)
+    queues: list[Word] = Field(default=[], max_length=100)
+    hosts: list[HostName] = Field(default=[], max_length=100, description="Jobs bound to one of these hosts.")
+
+
 class CalendarIn(Shape):
     name: CalendarName
     kind: Literal["blackout", "allow"] = Field(
@@ -80,6 +90,10 @@ class CalendarIn(Shape):
         default="skip", description="What happens to a planned time that it blocks."
     )
     rules: list[Rule] = Field(min_length=1, max_length=MOST_RULES)
+    scope: CalendarCoverage | None = Field(
+        default=None,
+        description="Jobs that it applies to without being named. Default: only those that name it.",
+    )
 
 
 class CalendarChange(Shape):
@@ -92,6 +106,7 @@ class CalendarChange(Shape):
     timezone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = ""
     otherwise: Literal["defer", "skip"] = "skip"
     rules: list[Rule] = Field(default=[], min_length=1, max_length=MOST_RULES)
+    scope: CalendarCoverage | None = Field(default=None, description="`null` removes it.")
 
 
 class CalendarHead(Shape):
@@ -100,7 +115,7 @@ class CalendarHead(Shape):
 
 class CalendarOut(CalendarIn, CalendarHead):
     timezone: str = "UTC"
-    job_count: int = Field(description="How many jobs use it.")
+    job_count: int = Field(description="How many jobs name it; its scope is not counted.")
     revision: int
     created_at: Instant
     updated_at: Instant

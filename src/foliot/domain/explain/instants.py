@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.explain.outages import SchedulerOutage, is_silent, outage_facts, silence
-from foliot.domain.explain.reasons import AHEAD, SENTENCES
+from foliot.domain.explain.reasons import AHEAD, SENTENCES, name_closed_calendars
 from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.ids import FreezeId
@@ -68,6 +68,7 @@ class Question:
     freezes: tuple[Freeze, ...] = ()
     switched_off: str | None = None  # the type is disabled in the workspace, for this reason
     no_fires_until: datetime | None = None  # the quota of fires per day is used up until then
+    closed_until: datetime | None = None  # a budget of the workspace is used up until then
     waits_for: str | None = (
         None  # what a fixed_delay or triggered job waits for: "run 12", "the job daily sync"
     )
@@ -177,7 +178,12 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     job = question.job
     if planned.skip is not None:
         why, next_step = SENTENCES[planned.skip]
-        return AHEAD.get(planned.skip, why), next_step
+        closed = (
+            name_closed_calendars(job.timetable, planned.planned_for)
+            if planned.skip is SkipReason.BLACKOUT
+            else None
+        )
+        return f"{closed} then" if closed else AHEAD.get(planned.skip, why), next_step
     if _is_stopped(question, planned):
         return _standing(question), _wake_up(question.status)
     if question.switched_off is not None:
@@ -185,6 +191,8 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
         return why + _given(question.switched_off), next_step
     if job.shadow:
         return SENTENCES[SkipReason.SHADOW]
+    if question.closed_until is not None and planned.due_at < question.closed_until:
+        return AHEAD[SkipReason.BUDGET], SENTENCES[SkipReason.BUDGET][1]
     if question.no_fires_until is not None and planned.due_at < question.no_fires_until:
         return AHEAD[SkipReason.QUOTA], SENTENCES[SkipReason.QUOTA][1]
     if job.max_runs is not None and question.runs_created >= job.max_runs:

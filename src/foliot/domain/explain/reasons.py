@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from foliot.domain.schedule import SkipReason
+from datetime import datetime
+
+from foliot.domain.schedule import SkipReason, Timetable
+from foliot.domain.schedule.calendar import calendar_closed_until
+from foliot.domain.schedule.zone import naive_utc
 
 SENTENCES: dict[SkipReason, tuple[str, str]] = {
     SkipReason.OVERLAP: (
@@ -41,6 +45,10 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "the quota of fires per day was used up, that of the workspace or of the job's owner",
         "Let jobs fire less often, or ask an administrator for a higher fires_per_day. The count starts again at midnight UTC.",
     ),
+    SkipReason.BUDGET: (
+        "a budget of the workspace was used up",
+        "See `foliot usage`. An administrator can raise the budget; otherwise jobs run again when its day or month (UTC) ends.",
+    ),
     SkipReason.DST_GAP: (
         "its local time did not exist: the clocks jumped over it",
         "Set the schedule's gap to next_valid or shift to run it on such days.",
@@ -62,7 +70,17 @@ AHEAD: dict[SkipReason, str] = {
     SkipReason.BLACKOUT: "a calendar of this job forbids running then",
     SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
     SkipReason.QUOTA: "the quota of fires per day is used up for today, that of the workspace or of the job's owner",
+    SkipReason.BUDGET: "a budget of the workspace is used up until its day or month ends",
 }
+
+
+def name_closed_calendars(timetable: Timetable, at: datetime) -> str | None:
+    """Return which calendars are closed at `at`, such as `the calendar "office" is closed`; None if none of them is any more."""
+    instant = naive_utc(at)
+    closed = [each.title for each in timetable.calendars if calendar_closed_until(each, instant) is not None]
+    return f"{' and '.join(closed)} {'is' if len(closed) == 1 else 'are'} closed" if closed else None
+
+
 BY_ITSELF = (
     "its own code asked for that once it ran",
     "The run's log may say more.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from foliot.domain.explain.reasons import BY_ITSELF, SENTENCES
+from foliot.domain.explain.reasons import BY_ITSELF, SENTENCES, name_closed_calendars
 from foliot.domain.ids import RunId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
@@ -132,6 +132,9 @@ def _skipped(job: Job, record: Recorded) -> Explanation:
     if record.skip_reason is SkipReason.OPERATOR and record.started_at is not None:
         reason, next_step = BY_ITSELF
     facts = _notes(record)
+    if record.skip_reason is SkipReason.BLACKOUT and record.planned_for is not None:
+        closed = name_closed_calendars(job.timetable, record.planned_for)
+        reason = reason if closed is None else f"{closed} at that time"
     if record.blocking is not None:
         reason, next_step, more = _blocked(job, record, record.blocking)
         facts = (*facts, *more)

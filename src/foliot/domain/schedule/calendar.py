@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -28,12 +28,45 @@ class CalendarKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CalendarScope:
+    """Jobs that a calendar applies to although they do not name it: all of the workspace, or those with one of these properties."""
+
+    types: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    queues: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()  # names of hosts that jobs are bound to
+
+    @property
+    def is_everything(self) -> bool:
+        return not (self.types or self.tags or self.queues or self.hosts)
+
+    def covers(self, kind: str, queue: str, tags: Iterable[str], host: str | None) -> bool:
+        return (
+            self.is_everything
+            or kind in self.types
+            or queue in self.queues
+            or not self.tags.isdisjoint(tags)
+            or host in self.hosts
+        )
+
+    @property
+    def words(self) -> str:
+        if self.is_everything:
+            return "all jobs of the workspace"
+        named = (
+            ("type", self.types), ("tag", self.tags), ("queue", self.queues), ("host", self.hosts)
+        )  # fmt: skip
+        return "jobs of " + " or ".join(f"{word} {name}" for word, names in named for name in sorted(names))
+
+
+@dataclass(frozen=True, slots=True)
 class Calendar:
     name: str
     kind: CalendarKind
     rules: tuple[Rule, ...]
     timezone: str = "UTC"
     otherwise: Otherwise = Otherwise.SKIP
+    scope: CalendarScope | None = None  # None: only jobs that name it
     _merged: list[MergedSpans] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -42,6 +75,13 @@ class Calendar:
         if not self._merged:
             self._merged.append(MergedSpans(self.rules, self.timezone))
         return self._merged[0]
+
+    @property
+    def title(self) -> str:
+        """Its name, and whom it applies to by its scope."""
+        return f'the calendar "{self.name}"' + (
+            f", which applies to {self.scope.words}," if self.scope else ""
+        )
 
     def deferring(self) -> Calendar:
         """The same calendar with planned times deferred, not skipped. It shares the prepared spans."""

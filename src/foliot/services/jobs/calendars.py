@@ -11,7 +11,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar, load_zone
-from foliot.domain.schedule.calendar import MOST_RULES_OF_A_JOB
+from foliot.domain.schedule.calendar import MOST_RULES, MOST_RULES_OF_A_JOB, CalendarScope
 from foliot.domain.schedule.calendar_year import ClosedDay, closed_days
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.evaluation import evaluate_in_thread
@@ -41,12 +41,18 @@ BATCH = 200  # timers locked by one transaction
 NAMED = 5  # names in a refusal
 
 
-async def create(database: Database, scope: Scope, calendar: Calendar) -> CalendarId:
+async def create(
+    database: Database, scope: Scope, calendar: Calendar, *, most: int | None = None
+) -> CalendarId:
+    """Store a new calendar. Jobs in its scope are planned again; `most` bounds them in a dry run."""
     check_calendar(calendar)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         calendar_id = CalendarId(tx.new_id())
         await calendars.insert(tx, calendar_id, calendar)
+        await _check_scoped(tx, calendar)
         await _note(tx, "calendar.created", calendar_id, scope.actor, calendar.name)
+    if calendar.scope is not None:
+        await replan_users(database, scope.workspace_id, calendar_id, most)
     return calendar_id
 
 
@@ -59,7 +65,9 @@ async def edit(
     most: int | None = None,
 ) -> int:
     """Replace the calendar. Return how many timers moved."""
-    changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
+    changes = {
+        name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise", "scope")
+    }
     return await change(database, scope, calendar_id, changes, most=most)
 
 
@@ -82,18 +90,24 @@ async def change(
         await calendars.update(tx, calendar_id, calendar)
         if len(calendar.rules) > len(found.calendar.rules):
             await _check_users(tx, calendar_id)
+        await _check_scoped(tx, calendar)
         await _note(tx, "calendar.edited", calendar_id, scope.actor, calendar.name)
-    return await replan_users(database, scope.workspace_id, calendar_id, most)
+    return await replan_users(database, scope.workspace_id, calendar_id, most, found.calendar.scope)
 
 
 async def replan_users(
-    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    most: int | None = None,
+    old_scope: CalendarScope | None = None,
 ) -> int:
-    """Set the timers of all jobs that use the calendar, in batches. Repeating this is harmless."""
+    """Set the timers of all jobs that use the calendar or were in its scope, in batches. Repeating this is harmless."""
     moved, seen, after = 0, 0, FIRST_ID
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
-            job_ids = [job_id for job_id, _ in await calendars.list_users(tx, calendar_id, after, BATCH)]
+            found = await calendars.list_users(tx, calendar_id, after, BATCH, other_scope=old_scope)
+            job_ids = [job_id for job_id, _ in found]
             moved += await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
         seen += len(job_ids)
         if len(job_ids) < BATCH or (most is not None and seen >= most):
@@ -117,7 +131,7 @@ async def delete(
             if found is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)
-            users = await calendars.list_users(tx, calendar_id, FIRST_ID, BATCH)
+            users = await calendars.list_users(tx, calendar_id, FIRST_ID, BATCH, by_scope=False)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
@@ -130,10 +144,12 @@ async def delete(
             if (found := await calendars.lock(tx, calendar_id)) is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)
-            if not await calendars.list_users(tx, calendar_id, FIRST_ID, 1):
+            if not await calendars.list_users(tx, calendar_id, FIRST_ID, 1, by_scope=False):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, scope.actor, found.calendar.name)
-                return
+                break
+    if found.calendar.scope is not None:
+        await replan_users(database, scope.workspace_id, calendar_id, most, found.calendar.scope)
 
 
 async def get(database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId) -> CalendarRow:
@@ -175,7 +191,7 @@ async def users(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[tuple[JobId, str]]:
-    """List the jobs that use the calendar, as id and name, by id."""
+    """List the jobs that name the calendar or are in its scope, as id and name, by id."""
     [after] = read_cursor(cursor, UUID) or [FIRST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await calendars.get(tx, calendar_id) is None:
@@ -204,6 +220,19 @@ async def _check_users(tx: Tx, calendar_id: CalendarId) -> None:
             f'With these rules the calendars of the job "{most[1]}" have {most[0]:,} rules together;'
             f" at most {MOST_RULES_OF_A_JOB:,} are allowed.",
             hint="Use fewer rules, or take another calendar out of that job.",
+            pointer="/rules",
+        )
+
+
+async def _check_scoped(tx: Tx, calendar: Calendar) -> None:
+    """Refuse more rules than the calendars with a scope may have together: a job may be in the scope of all of them."""
+    if calendar.scope is None:
+        return
+    rules = await calendars.count_scoped_rules(tx)
+    if rules > MOST_RULES:
+        raise Invalid(
+            f"The calendars of this workspace that have a scope have {rules:,} rules together; at most {MOST_RULES:,} are allowed.",
+            hint="Use fewer rules, or let jobs name the calendar.",
             pointer="/rules",
         )
 

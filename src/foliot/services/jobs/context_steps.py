@@ -8,13 +8,14 @@ from datetime import datetime
 
 from foliot.domain.dependencies import Dependencies
 from foliot.domain.freeze import Freeze, freeze_holding
-from foliot.domain.ids import CalendarId, JobId, RunId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.job import Job
 from foliot.domain.planning.due_job import DueJob
 from foliot.domain.run import Trigger, asked_at
 from foliot.domain.schedule import Calendar
 from foliot.domain.settlement.attempt_end import JobState
 from foliot.storage.jobs import calendars, dependencies, freezes, job_types
+from foliot.storage.jobs.calendars import NO_CALENDARS, JobCalendars
 from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.jobs.job_types import DisabledTypes
 from foliot.storage.timers.fire_quotas import FireQuotas
@@ -26,15 +27,17 @@ from foliot.storage.tx import Tx
 class JobContext:
     """Calendars, freezes, gates and disabled types of a batch of jobs."""
 
-    calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
+    calendars: JobCalendars = NO_CALENDARS
     freezes: tuple[ScopedFreeze, ...] = ()
     gates: dict[JobId, Dependencies] = field(default_factory=dict)
     off: DisabledTypes = frozenset()
     fire_quotas: FireQuotas = field(default_factory=FireQuotas)
 
     def job(self, row: TimerRow) -> Job:
-        mine = tuple(self.calendars[each] for each in row.rules.spec.calendars if each in self.calendars)
-        return row.rules.job(row.job_id, row.workspace_id, row.schedule_rev, mine)
+        return row.rules.job(row.job_id, row.workspace_id, row.schedule_rev, self.calendars_of(row))
+
+    def calendars_of(self, row: TimerRow) -> tuple[Calendar, ...]:
+        return self.calendars.of(row.workspace_id, row.rules.spec)
 
     def freezes_of(self, row: TimerRow) -> tuple[Freeze, ...]:
         if not self.freezes:
@@ -63,8 +66,9 @@ class JobContext:
         )
 
     def due(self, row: TimerRow) -> DueJob:
+        job = self.job(row)
         return DueJob(
-            job=self.job(row),
+            job=job,
             status=row.status,
             timer=row.timer,
             runs_created=row.runs_created,
@@ -76,7 +80,8 @@ class JobContext:
             gate=self.gates.get(row.job_id),
             is_type_off=self.is_off(row),
             fires_left=self.fire_quotas.left_for(row),
-            rules=row.rules if row.is_fast_path else None,
+            is_over_budget=row.workspace_id in self.fire_quotas.closed,
+            rules=row.rules if row.is_fast_path and not job.timetable.calendars else None,
         )
 
 
@@ -95,13 +100,14 @@ async def load_job_context(
     Planning needs `gates`; decisions about existing runs do not.
     """
     rows = list(rows)
-    named = {calendar for row in rows for calendar in row.rules.spec.calendars}
     gated = {row.job_id: row.rules.spec.depends_when for row in rows if row.has_gate} if gates else {}
     if frozen is None:
         earliest = min((row.timer.cursor for row in rows), default=tx.now)
         frozen = await freezes.list_since(tx, min(earliest, tx.now))
     return JobContext(
-        calendars=await calendars.load(tx, named) if named else {},
+        calendars=await calendars.load(
+            tx, {row.workspace_id for row in rows}, (row.rules.spec for row in rows)
+        ),
         freezes=tuple(frozen),
         gates=await dependencies.load_facts(tx, gated),
         off=await _switched_off(tx, rows) if off is None and gates else off or frozenset(),

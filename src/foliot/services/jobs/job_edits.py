@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.access import Scope
-from foliot.domain.definition import Definition, Rules
+from foliot.domain.definition import Definition, Rules, Spec
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, ManagedByCode
 from foliot.domain.freeze import FreezePolicy
@@ -242,6 +242,9 @@ class _Edit:
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
         """Return the status events and the timer under the new rules."""
         now, was = self.tx.now, row.status
+        if _scope_fields(self.definition.spec) != _scope_fields(self.before.definition.spec):
+            # The job may enter the scope of a calendar: an edit of that calendar waits, and then plans this job as well.
+            await calendars.lock_shared(self.tx, ())
         context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
@@ -252,6 +255,10 @@ class _Edit:
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # no time is left
             return (), replace(planned.timer, due_at=None, next_at=None)
         return planned.events, planned.timer
+
+
+def _scope_fields(spec: Spec) -> tuple[object, ...]:
+    return spec.type, spec.queue, spec.tags, spec.target
 
 
 def _unheld(due: DueJob, now: datetime) -> DueJob:

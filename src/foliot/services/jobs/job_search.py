@@ -98,7 +98,7 @@ async def ahead(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_job(tx, job_id, scope)
         spec = found.definition.spec
-        named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
+        mine = await calendars.load_for(tx, scope.workspace_id, spec)
         covering = [
             each.freeze
             for each in await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
@@ -109,9 +109,7 @@ async def ahead(
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return UpcomingTimes(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
-    timetable = (
-        Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, tuple(named.values())).timetable
-    )
+    timetable = Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, mine).timetable
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     times = await evaluate(timetable, lambda: preview(timetable, after, most))
     notes = ["Shadow mode: these times are recorded and do not run."] if spec.shadow else []

@@ -98,8 +98,8 @@ async def create(
         job_id = JobId(tx.new_id())
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:
-            found = await calendars.lock_shared(tx, spec.calendars) if spec.calendars else {}
-            job = Rules(spec).job(job_id, scope.workspace_id, 1, tuple(found.values()))
+            found = await calendars.lock_shared(tx, spec.calendars)
+            job = Rules(spec).job(job_id, scope.workspace_id, 1, found.of(scope.workspace_id, spec))
             timer = Timer(first_cursor(definition, tx.now), None, None)
             due = DueJob(job, status, timer)
             planned = await evaluate(job.timetable, lambda: plan_start(due, tx.now))

@@ -13,7 +13,7 @@ from foliot.domain.schedule_lint import SAME_TARGET, crowded_minute, lint
 from foliot.domain.webhooks import CHECK_IN
 from foliot.services.messaging.room_steps import agent_of_job, find_room, room_not_found
 from foliot.services.workers.overview import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
-from foliot.storage.jobs import job_types, jobs, lint_queries
+from foliot.storage.jobs import calendars, job_types, jobs, lint_queries
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Tx
@@ -45,7 +45,8 @@ async def load_written(
 async def find_warnings(tx: Tx, job: StoredJob) -> tuple[str, ...]:
     """Return what its author should know: lint of its schedule and policies, crowds, and why its runs would wait or fail."""
     definition = job.definition
-    timetable = Rules(definition.spec).job(job.id, job.workspace_id, job.schedule_rev).timetable
+    mine = await calendars.load_for(tx, job.workspace_id, definition.spec)
+    timetable = Rules(definition.spec).job(job.id, job.workspace_id, job.schedule_rev, mine).timetable
     found = [
         *lint(definition, timetable, tx.now),
         await _warn_crowded(tx, job, timetable),

@@ -10,6 +10,7 @@ from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import not_found
 from foliot.domain.explain.hosts import HostWait, away, explain_bound, how_to_do, how_to_have
 from foliot.domain.explain.instants import Firing, nearest
+from foliot.domain.explain.reasons import name_closed_calendars
 from foliot.domain.explain.records import (
     Explanation,
     QueuePosition,
@@ -26,7 +27,6 @@ from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor, target_of
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.domain.schedule.calendar import calendar_closed_until
 from foliot.domain.schedule.window import window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 from foliot.domain.webhooks import CHECK_IN, START_WITHIN
@@ -126,19 +126,11 @@ class ExplainContext:
 
     def closed_by(self) -> str | None:
         """Return what is closed now: the window, or calendars by name."""
-        timetable, now = self.job.timetable, naive_utc(self.tx.now)
+        timetable, now = self.job.timetable, self.tx.now
         window, zone = timetable.window, timetable.schedule.timezone
-        closed = (
-            []
-            if window is None or window_closed_until(window, zone, now) is None
-            else ["its window is closed"]
-        )
-        closed += [
-            f'the calendar "{each.name}" is closed'
-            for each in timetable.calendars
-            if calendar_closed_until(each, now) is not None
-        ]
-        return " and ".join(closed) or None
+        is_open = window is None or window_closed_until(window, zone, naive_utc(now)) is None
+        closed = (None if is_open else "its window is closed", name_closed_calendars(timetable, now))
+        return " and ".join(filter(None, closed)) or None
 
     async def switched_off(self) -> str | None:
         """Return why the type is disabled: empty without a reason, None when it is enabled."""
@@ -204,8 +196,7 @@ async def load_explain_context(tx: Tx, job_id: JobId, at: datetime | None = None
         then = await revisions.find_in_force(tx, job_id, at)
     spec = (then or subject).definition.spec
     schedule_rev = (then or subject).schedule_rev
-    known = await calendars.load(tx, spec.calendars) if spec.calendars else {}
-    mine = tuple(known[each] for each in spec.calendars if each in known)
+    mine = await calendars.load_for(tx, subject.workspace_id, spec)
     job = Rules(spec).job(subject.id, subject.workspace_id, schedule_rev, mine)
     return ExplainContext(tx, subject, then, job)
 

@@ -18,6 +18,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.domain.planning.fast_path import shared_plan_at
 from foliot.domain.schedule import Interval
 from foliot.storage.arrays import instant_of, raw_instant, text_piece
+from foliot.storage.jobs.calendars import NO_CALENDARS, JobCalendars
 from foliot.storage.jobs.definitions import rules_of, split_anchor
 from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.jobs.job_types import DisabledTypes
@@ -40,17 +41,26 @@ def split_due(
     frozen: Sequence[ScopedFreeze] = (),
     off: DisabledTypes = frozenset(),
     limited: Collection[WorkspaceId] = (),
+    scoped: JobCalendars = NO_CALENDARS,
 ) -> tuple[list[FastFire], list[DueTimer]]:
     """Return the fires of the timers on the fast path, and the other timers.
 
     `frozen` are the freezes since the earliest cursor: jobs of their workspaces are planned one by one, as are jobs of `off`
-    types and of the workspaces with a quota of fires.
+    types, of the workspaces with a quota of fires, and jobs in the scope of a calendar (`scoped`).
     """
     fires, others, instant = [], [], raw_instant(now)
     excluded = {each.workspace_id.bytes for each in frozen} | {each.bytes for each in limited}
     off_types = {(workspace_id.bytes, text_piece(kind)) for workspace_id, kind in off}
+    with_scopes = {workspace_id.bytes: workspace_id for workspace_id in scoped.scoped}
     for timer in taken:
-        if timer.is_fast_path and timer.workspace_id not in excluded:
+        if (
+            timer.is_fast_path
+            and timer.workspace_id not in excluded
+            and not (
+                timer.workspace_id in with_scopes
+                and scoped.of(with_scopes[timer.workspace_id], rules_of(timer.spec).spec)
+            )
+        ):
             plan = find_packed_plan(timer.spec, timer.cursor_at)
             if (
                 plan is not None

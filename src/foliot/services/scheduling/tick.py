@@ -15,7 +15,7 @@ from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.fire_steps import may_end_runs, write_plans
 from foliot.services.scheduling.single_job import fire_one_by_one
-from foliot.storage.jobs import freezes, job_types
+from foliot.storage.jobs import calendars, freezes, job_types
 from foliot.storage.timers import fire_quotas, fires, outages, timers
 from foliot.storage.timers.fires import AlreadyRecordedError, PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -59,8 +59,9 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         frozen = await freezes.list_since(tx, min(fires.earliest_cursor(taken), tx.now))
         off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
         quotas = await fire_quotas.lock(tx, fires.workspace_ids_of(taken), fires.job_ids_of(taken))
+        scoped = await calendars.load(tx, fires.workspace_ids_of(taken))
         fast, others = (
-            ([], taken) if is_careful else split_due(taken, tx.now, frozen, off, quotas.workspace_ids)
+            ([], taken) if is_careful else split_due(taken, tx.now, frozen, off, quotas.workspace_ids, scoped)
         )
         recorded = await fires.fire_fast(tx, fast)
         if not others:
@@ -105,7 +106,7 @@ async def _plan_all(rows: Sequence[TimerRow], context: JobContext, now: datetime
         return [_plan(row, context, now) for row in rows]
 
     may_take_long = any(
-        row.rules.spec.window or row.rules.spec.calendars or (row.timer.due_at or now) < now - LATE
+        row.rules.spec.window or context.calendars_of(row) or (row.timer.due_at or now) < now - LATE
         for row in rows
     )
     return await evaluate_in_thread(plan_rows, is_tick=True) if may_take_long else plan_rows()

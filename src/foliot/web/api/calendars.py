@@ -1,4 +1,4 @@
-"""/calendars: named blackouts and allowed times that jobs share. A change counts at once for every job that uses one."""
+"""/calendars: named blackouts and allowed times, for the jobs that name one and those in its scope. A change counts at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import CalendarId
+from foliot.domain.schedule.calendar import CalendarScope
 from foliot.domain.schedule.ics import read_ics
 from foliot.services import Database
 from foliot.services.dry_run import MOST_JOBS, CalendarPreview, preview_calendar
@@ -66,10 +67,10 @@ async def create_calendar(
     """Create a calendar."""
     new = calendar_from(calendar, caller.workspace.default_timezone)
 
-    async def verb(db: Database, _most: int | None) -> CalendarId:
-        return await calendars.create(db, caller.scope, new)
+    async def verb(db: Database, most: int | None) -> CalendarId:
+        return await calendars.create(db, caller.scope, new, most=most)
 
-    return await _write_calendar(write, verb)
+    return await _write_calendar(write, verb, new_scope=new.scope)
 
 
 @routes.get("/calendars")
@@ -137,7 +138,7 @@ async def get_calendar_year(
 async def list_jobs_of_calendar(
     calendar_id: CalendarIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarUser]:
-    """List the jobs that use it."""
+    """List the jobs that name it or are in its scope."""
     page = await calendars.users(db, caller.scope, calendar_id, cursor, limit)
     items = [CalendarUser(id=job_id, name=name) for job_id, name in page.items]
     return Page[CalendarUser](items=items, next_cursor=page.next_cursor)
@@ -160,7 +161,7 @@ async def replace_calendar(
         await calendars.edit(db, scope, calendar_id, new, most=most)
         return calendar_id
 
-    return await _write_calendar(write, verb, calendar_id)
+    return await _write_calendar(write, verb, calendar_id, new.scope)
 
 
 @routes.patch("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
@@ -180,7 +181,7 @@ async def change_calendar(
         await calendars.change(db, scope, calendar_id, changes, most=most)
         return calendar_id
 
-    return await _write_calendar(write, verb, calendar_id)
+    return await _write_calendar(write, verb, calendar_id, changes.get("scope"))
 
 
 @routes.delete(
@@ -212,20 +213,28 @@ async def delete_calendar(
 
 
 async def _write_calendar(
-    write: Write, verb: CalendarVerb, calendar_id: CalendarId | None = None
+    write: Write,
+    verb: CalendarVerb,
+    calendar_id: CalendarId | None = None,
+    new_scope: CalendarScope | None = None,
 ) -> CalendarOut | CalendarDryRunOut:
     if write.dry_run:
-        return await _preview(write, verb, calendar_id)
+        return await _preview(write, verb, calendar_id, new_scope)
     written = await verb(write.db, None)
     if calendar_id is None:
         write.set_location(f"calendars/{written}")
-    else:
+    if calendar_id is not None or new_scope is not None:
         write.announce(Hint.TIMERS)
     return await _get(write.db, write.caller, written, write.response)
 
 
 async def _preview(
-    write: Write, verb: CalendarVerb, calendar_id: CalendarId | None, *, deletes: bool = False
+    write: Write,
+    verb: CalendarVerb,
+    calendar_id: CalendarId | None,
+    new_scope: CalendarScope | None = None,
+    *,
+    deletes: bool = False,
 ) -> CalendarDryRunOut:
     async def preview(stage: Database) -> CalendarPreview:
         return await preview_calendar(
@@ -233,6 +242,7 @@ async def _preview(
             write.caller.workspace_id,
             lambda db: verb(db, MOST_JOBS),
             calendar_id,
+            new_scope=new_scope,
             deletes=deletes,
         )
 

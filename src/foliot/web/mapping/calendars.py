@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Any, assert_never
 from uuid import UUID
 
+from foliot.domain.errors import Invalid
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Absolute, Calendar, CalendarKind, CronStretch, Days, Otherwise, Weekly
+from foliot.domain.schedule.calendar import CalendarScope
 from foliot.domain.schedule.calendar_year import ClosedDay
 from foliot.domain.schedule.merged_spans import Rule
 from foliot.services.jobs.calendars import CalendarRow
@@ -28,6 +30,7 @@ def calendar_from(given: wire.CalendarIn, timezone: str) -> Calendar:
         _rules(given.rules),
         given.timezone or timezone,
         Otherwise(given.otherwise),
+        _scope(given.scope),
     )
 
 
@@ -39,6 +42,7 @@ def calendar_changes_from(given: wire.CalendarChange) -> dict[str, Any]:
         "timezone": given.timezone,
         "otherwise": Otherwise(given.otherwise),
         "rules": _rules(given.rules),
+        "scope": _scope(given.scope),
     }
     return {name: fields[name] for name in given.model_fields_set}
 
@@ -52,6 +56,7 @@ def calendar_out(row: CalendarRow) -> wire.CalendarOut:
         timezone=calendar.timezone,
         otherwise=calendar.otherwise.value,
         rules=[_rule_out(rule) for rule in calendar.rules],
+        scope=_scope_out(calendar.scope),
         job_count=row.users,
         revision=row.revision,
         created_at=row.created_at,
@@ -130,6 +135,31 @@ def freeze_preview_out(found: FreezePreview) -> FreezePreviewOut:
             HeldTimeOut(job_id=each.job_id, job_name=each.job_name, planned_for=each.planned_for)
             for each in found.sample
         ],
+    )
+
+
+def _scope(given: wire.CalendarCoverage | None) -> CalendarScope | None:
+    if given is None:
+        return None
+    lists = (given.types, given.tags, given.queues, given.hosts)
+    if given.everything == any(lists):
+        raise Invalid(
+            "A scope is everything, or names types, tags, queues or hosts.",
+            hint='Such as {"everything": true} or {"tags": ["billing"]}.',
+            pointer="/scope",
+        )
+    return CalendarScope(*(frozenset(each) for each in lists))
+
+
+def _scope_out(scope: CalendarScope | None) -> wire.CalendarCoverage | None:
+    if scope is None:
+        return None
+    return wire.CalendarCoverage(
+        everything=scope.is_everything,
+        types=sorted(scope.types),
+        tags=sorted(scope.tags),
+        queues=sorted(scope.queues),
+        hosts=sorted(scope.hosts),
     )
 
 

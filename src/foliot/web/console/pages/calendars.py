@@ -37,6 +37,8 @@ FIELDS = (
     "first_year",
     "years",
     "ics",
+    "scope",
+    *(SCOPES := ("types", "tags", "queues", "hosts")),
 )
 
 
@@ -99,6 +101,7 @@ async def edit_calendar(visit: Visit) -> Context:
     typed = {
         **dict.fromkeys(FIELDS, ""),
         **{name: found[name] for name in ("name", "kind", "timezone", "otherwise")},
+        **_typed_scope(found["scope"]),
         "years": "5",
         "dates": "\n".join(map(_date_line, (rule for rule in rules if rule["kind"] == "date"))),
         "revision": str(found["revision"]),
@@ -138,6 +141,9 @@ async def save(visit: Visit) -> Response:
         body: dict[str, Any] = {name: typed[name] for name in ("name", "kind", "otherwise")}
         body["rules"] = [*_dates(typed["dates"]), *weekly, *_others(typed["others"])]
         body |= {"timezone": typed["timezone"]} if typed["timezone"] else {}
+        if typed["scope"]:
+            lists = {name: re.findall(r"[^,\s]+", typed[name]) for name in SCOPES}
+            body["scope"] = {"everything": True} if typed["scope"] == "everything" else lists
         path = f"/calendars/{calendar_id}" if calendar_id else "/calendars"
         headers = {"if-match": f'"{typed["revision"]}"'} if calendar_id and typed["revision"] else None
         made = await visit.api.call("PUT" if calendar_id else "POST", path, body, headers=headers)
@@ -160,7 +166,7 @@ async def _add(visit: Visit, typed: dict[str, str], weekly: list[dict[str, Any]]
         }
         found = await visit.api.call("GET", "/calendars/holidays", params=params)
     else:
-        body = {"text": typed["ics"], "first_year": first, "years": years}
+        body = {"text": visit.field("file") or typed["ics"], "first_year": first, "years": years}
         found = await visit.api.call("POST", "/calendars/ics", body)
     known = typed["dates"].splitlines()
     lines = [line for line in map(_date_line, found["rules"]) if line not in known]
@@ -174,6 +180,13 @@ async def _again(visit: Visit, found: Context, status: int) -> Response:
     return render(
         visit, "calendar_form.html", {**await shell_of(visit), "active": "calendars", **found}, status
     )
+
+
+def _typed_scope(scope: dict[str, Any] | None) -> dict[str, str]:
+    if scope is None:
+        return {}
+    lists = {name: ", ".join(scope[name]) for name in SCOPES}
+    return {**lists, "scope": "everything" if scope["everything"] else "some"}
 
 
 def _dates(text: str) -> list[dict[str, Any]]:
