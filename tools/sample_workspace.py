@@ -84,6 +84,7 @@ class SampleMaker:
         self.make_jobs()
         self.make_runs()
         self.make_states()
+        self.make_host()
         self.make_records()
         return self.made
 
@@ -205,6 +206,18 @@ class SampleMaker:
         api.call("PATCH", f"/jobs/{jobs['nightly invoices']}", note)
         archived = self.make_job("first try", "every day at 5am")
         api.call("DELETE", f"/jobs/{archived}")
+
+    def make_host(self) -> None:
+        """A host with a server, as one that registers; and an address of a job that others call."""
+        api, ids, text = self.api, self.made.ids, self.text
+        worker = api.post("/members", {"kind": "service", "name": text("hosts", 100), "role": "viewer"})
+        key = api.post("/keys", {"name": text("of h1", 100), "principal": worker["id"], "scopes": ["worker"]})
+        here = {"name": "h1", "labels": {"region": text("eu", 200)}, "instances": ["pvp"]}
+        hello = {"name": "h1/1", "types": ["http"], "capacity": 4, "version": "0.9", "host": here}
+        ids["host_id"] = ApiClient(api.base, key["secret"]).post("/worker/register", hello)["host_id"]
+        ids["instance_id"] = api.call("GET", f"/hosts/{ids['host_id']}")["instances"][0]["id"]
+        hook = {"name": text("deploy", 100), "kind": "trigger", "job_id": self.made.jobs["clean up carts"]}
+        ids["webhook_id"] = api.post("/webhooks", hook | {"secret": {"secret": "crm-token"}})["id"]
 
     def make_records(self) -> None:
         """An incident from the failed run, and freezes: one in force for a tag, one that is over."""

@@ -25,7 +25,7 @@ class KeptRequest(NamedTuple):
 @dataclass
 class HttpPeer:
     """`answers` are statuses with a body; when they are used up, `default` is the answer. None never answers; bytes begin an answer
-    that never ends. Lines behind a status are headers.
+    that never ends. Lines behind a status are headers. While the gate is closed, answers wait for it.
     """
 
     default: tuple[str, str] = ("200 OK", "ok")
@@ -33,6 +33,7 @@ class HttpPeer:
     came: list[KeptRequest] = field(default_factory=list)
     port: int = 0
     scheme: str = "http"
+    gate: asyncio.Event | None = None
 
     @property
     def url(self) -> str:
@@ -58,6 +59,8 @@ async def http_peer(
         method, path, _ = first.split(" ")
         peer.came.append(KeptRequest(method, path, headers, body))
         answer = peer.answers.pop(0) if peer.answers else peer.default
+        if peer.gate is not None:
+            await peer.gate.wait()
         if answer is None or isinstance(answer, bytes):
             writer.write(answer or b"")
             await reader.read()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from foliot.storage.migrate import migrate
+from foliot.storage.tx import Database
 from tests.stories.fleet import Fleet
 from tests.stories.installation import Installation
 from tests.stories.server_process import InstalledServerProcess, ServerProcess
+from tests.stories.virtual_server import VirtualServer, serve_in_virtual_time
 from tests.temporary import temporary_folder
 
 
@@ -97,3 +100,12 @@ def fleet(tmp_path: Path, data_dir: Path, start_server: Any) -> Iterator[Fleet]:
     made.open_gate()
     for host in made.hosts:
         host.end()
+
+
+@pytest.fixture
+async def virtual_server(
+    database: Database, owner: psycopg.Connection[Any], tmp_path: Path
+) -> AsyncIterator[VirtualServer]:
+    shutil.copy(Path(__file__).with_name("job_functions.py"), tmp_path)
+    async with serve_in_virtual_time(database, owner, tmp_path) as made:
+        yield made

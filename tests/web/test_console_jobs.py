@@ -141,6 +141,32 @@ async def test_a_bulk_action_that_is_not_done_in_one_call_goes_on_from_its_page(
     assert "3 jobs changed." in answer.text
 
 
+async def test_archived_jobs_are_restored_together_and_the_archive_offers_nothing_else(
+    api: ApiHarness,
+) -> None:
+    made = [(await api.create_job(name=name))["id"] for name in ("one", "two")]
+    session = await signed_in(api)
+    assert 'value="restore"' not in await page_of(api, "jobs", session)
+    done = await post(api, "/console/jobs/bulk", session, action="archive", ids=" ".join(made))
+    assert 'name="action" value="restore"' in done.text  # the undo
+    listed = await page_of(api, "jobs", session, q="status:archived")
+    assert 'value="restore"' in listed
+    assert 'value="pause"' not in listed
+    asked = await page_of(api, "jobs/bulk", session, action="restore", all="1", q="status:archived")
+    assert "2 of 2 jobs would change" in asked
+    assert "disabled until somebody resumes them" in asked
+    restored = await post(
+        api,
+        "/console/jobs/bulk",
+        session,
+        action="restore",
+        q="status:archived",
+        expected_count="2",
+    )
+    assert "2 jobs changed" in restored.text
+    assert (await api.request("GET", f"/jobs/{made[0]}")).json()["status"] == "disabled"
+
+
 async def test_a_viewer_is_offered_no_bulk_action_and_an_operator_no_edit(api: ApiHarness) -> None:
     await api.create_job(name="nightly")
     assert 'id="bulk"' not in await page_of(api, "jobs", await signed_in(api, "viewer"))

@@ -12,7 +12,7 @@ from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Succeeded
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import ApiHarness
-from tests.web.test_console import HOSTILE, signed_in
+from tests.web.test_console import HOSTILE, post, signed_in
 from tests.web.test_console_runs import NO_RETRY, end_run, fail_run, take_run
 
 VIEWS = ("day", "week", "heat", "list")
@@ -140,3 +140,92 @@ async def test_plots_show_rates_and_percentiles_by_day(
         assert part in page.text, part
     assert (await api.http.get("/console/plots?job=nothing", headers=session)).status_code == 404
     assert (await api.http.get("/console/plots?days=99999", headers=session)).status_code == 200
+
+
+async def test_a_calendar_program_reads_the_agenda_by_an_address_that_opens_nothing_else(
+    api: ApiHarness, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = await api.register_worker(WorkerId(uuid4()))
+    job = await api.create_job(
+        name="nightly", schedule={"words": "every 2 hours"}, retry=NO_RETRY, tags=["x"]
+    )
+    await api.create_job(name="other", schedule={"words": "every 2 hours"})
+    await api.create_job("globex", name="theirs", schedule={"words": "every 2 hours"})
+    clock.advance(timedelta(minutes=5))
+    await fail_run(api, worker, job["id"], "closed")
+    session = await signed_in(api, "viewer")
+    page = await post(api, "/console/agenda/feed", session, name="my phone", tag="x")
+    found = re.search(r"http://foliot\.test(/feeds/agenda/(fol_\w+)\.ics\?tag=x)", page.text)
+    assert found is not None
+    with caplog.at_level("INFO", "foliot.web.middleware"):
+        answer = await api.http.get(found[1])
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "text/calendar; charset=utf-8"
+    events = re.findall(r"SUMMARY:(.*)\r\n", answer.text)
+    assert "nightly [failed]" in events
+    assert "nightly" in events
+    assert not any("other" in each or "theirs" in each for each in events)
+    assert found[2] not in caplog.text
+    bearer = {"Authorization": f"Bearer {found[2]}"}
+    for path in ("agenda", "agenda.ics", "jobs", "keys"):
+        assert (await api.http.get(f"/api/v1/{path}", headers=bearer)).status_code == 403, path
+    assert (await api.http.post("/console/sign-in", data={"key": found[2]})).status_code != 303
+    assert (await api.http.get(f"/feeds/agenda/{api.keys['acme', 'admin']}.ics")).status_code == 404
+    assert (await api.http.get("/feeds/agenda/x.ics")).status_code == 404
+    listed = (await api.http.get("/console/agenda/feed", headers=session)).text
+    assert "my phone" in listed
+    assert found[2] not in listed
+    revoke = re.search(r'action="(/console/agenda/feed/[0-9a-f-]+/revoke)"', listed)
+    assert revoke is not None
+    await post(api, revoke[1], session)
+    assert (await api.http.get(found[1])).status_code == 404
+
+
+async def test_the_feed_of_the_installations_administrator_names_its_workspace(api: ApiHarness) -> None:
+    await api.create_job(name="mine", schedule={"words": "every 2 hours"})
+    session = await signed_in(api, who="system")
+    session = {"Cookie": f"{session['Cookie']}; foliot_workspace=acme"}
+    page = await post(api, "/console/agenda/feed", session, name="desk")
+    found = re.search(r"http://foliot\.test(/feeds/agenda/fol_\w+\.ics\?workspace=acme)", page.text)
+    assert found is not None
+    assert "SUMMARY:mine" in (await api.http.get(found[1])).text
+
+
+async def test_records_of_one_job_that_follow_each_other_are_one_event(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    worker = await api.register_worker(WorkerId(uuid4()))
+    job = await api.create_job(name="often", schedule={"words": "every day at 9am"}, retry=NO_RETRY)
+    for _ in range(3):
+        clock.advance(timedelta(minutes=5))
+        await fail_run(api, worker, job["id"], "closed")
+    clock.advance(timedelta(hours=3))
+    await fail_run(api, worker, job["id"], "closed")
+    text = (await api.request("GET", "/agenda.ics?past=1", role="viewer")).text
+    events = re.findall(r"SUMMARY:(.*)\r\n", text)
+    assert events[:2] == ["often (3 recorded\\, 3 failed)", "often [failed]"]
+    assert "recorded" not in (await api.request("GET", "/agenda.ics", role="viewer")).text
+
+
+async def test_the_day_draws_when_the_calendars_of_its_jobs_close(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    today = clock.now().date()
+    rules = [
+        {"kind": "date", "date": f"{today}", "name": "Our day"},
+        {"kind": "absolute", "start": "2031-01-01T00:00:00Z", "end": "2031-01-02T00:00:00Z"},
+    ]
+    body = {"name": HOSTILE[:60], "kind": "blackout", "timezone": "UTC", "rules": rules}
+    made = (await api.request("POST", "/calendars", json=body)).json()["id"]
+    await api.create_job(name="beat", schedule={"words": "every 2 hours"}, calendars=[made])
+    found = (await api.request("GET", "/agenda?closures=true", role="viewer")).json()["closures"]
+    assert [(each["calendar_id"], each["start"][:10], each["end"][:10]) for each in found] == [
+        (made, f"{today}", f"{today + timedelta(days=1)}")
+    ]
+    assert (await api.request("GET", "/agenda")).json()["closures"] == []
+    session = await signed_in(api, "viewer")
+    page = (await api.http.get("/console/agenda", headers=session)).text
+    assert re.search(rf'href="/console/calendars/{made}".*class="closed" x="0.0" y="4" width="100.0"', page)
+    assert "<script>alert" not in page
+    tomorrow = (await api.http.get(f"/console/agenda?date={today + timedelta(days=1)}", headers=session)).text
+    assert 'class="closed"' not in tomorrow

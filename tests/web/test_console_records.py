@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 from uuid import UUID
 
+from foliot.domain.access import MemberRole
 from foliot.domain.ids import IncidentId, JobId
 from foliot.domain.notifications.incidents import Incident
 from foliot.domain.notifications.notice import NoticeEvent
@@ -366,3 +367,79 @@ async def test_a_calendar_is_made_of_holidays_dates_and_weekends_and_shown_by_ye
     assert f"{address}/edit" not in viewer
     await post(api, f"{address}/delete", session)
     assert (await api.request("GET", "/calendars")).json()["items"] == []
+
+
+async def test_a_job_gets_an_address_that_is_changed_replaced_and_deleted(api: ApiHarness) -> None:
+    job_id = (await api.create_job(name="deploy <b>"))["id"]
+    await api.request("POST", "/secrets", role="admin", json={"name": "hook", "value": "whsec_MfKQ9r8GKYqr"})
+    session = await signed_in(api, "editor")
+    wrong = await post(api, "/console/settings/webhooks/create", session, job="nothing", secret="hook")
+    assert wrong.status_code == 422
+    assert "There is no job of this name." in wrong.text
+    assert 'value="nothing"' in wrong.text  # what was typed stays
+    unsigned = await post(api, "/console/settings/webhooks/create", session, job="deploy <b>")
+    assert "needs a secret" in unescape(unsigned.text)
+    await post(api, "/console/settings/webhooks/create", session, job="deploy <b>", secret="hook")
+    [made] = (await api.request("GET", "/webhooks")).json()["items"]
+    assert (made["kind"], made["job_id"], made["name"]) == ("trigger", job_id, "deploy <b>")
+    page = await text_of(api, "settings/webhooks", session)
+    assert made["url"] in page
+    assert "foliot webhooks rotate" in page
+    viewer = await text_of(api, "settings/webhooks", await signed_in(api, "viewer"))
+    assert made["url"] not in viewer
+    assert f"/webhooks/{made['id']}" not in viewer
+    at = f"/console/settings/webhooks/{made['id']}"
+    await post(api, at, session, name="deploy", secret="hook", old_secret="hook")
+    [changed] = (await api.request("GET", "/webhooks")).json()["items"]
+    assert (changed["name"], changed["enabled"], changed["old_secret"]) == (
+        "deploy",
+        False,
+        {"secret": "hook"},
+    )
+    await post(api, f"{at}/rotate", session)
+    [rotated] = (await api.request("GET", "/webhooks")).json()["items"]
+    assert rotated["url"] != made["url"]
+    await post(api, f"{at}/delete", session)
+    assert "No webhook yet" in await text_of(api, "settings/webhooks", session)
+
+
+async def test_a_host_is_changed_gets_and_loses_servers_and_is_deleted(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    worker = await api.create_key("acme", MemberRole.VIEWER, scopes=frozenset({"worker"}))
+    for name in ("h1", "h2"):
+        hello = {"name": f"{name}/1", "types": ["http"], "capacity": 4, "host": {"name": name}}
+        bearer = {"Authorization": f"Bearer {worker}"}
+        answer = await api.http.post("/api/v1/worker/register", json=hello, headers=bearer)
+        assert answer.status_code == 201, answer.text
+    session = await signed_in(api, "editor")
+    first, second = (await api.request("GET", "/hosts")).json()["items"]
+    at = f"/console/settings/hosts/{first['id']}"
+    assert f'href="{at}"' in await text_of(api, "settings/hosts", session)
+
+    async def found(host_id: str) -> dict[str, Any]:
+        answer: dict[str, Any] = (await api.request("GET", f"/hosts/{host_id}")).json()
+        return answer
+
+    await post(api, at, session, max_mutations="3", max_reads="0", labels="region=eu, disk = ssd")
+    now = await found(first["id"])
+    assert (now["max_mutations"], now["max_reads"], now["labels"]) == (3, 0, {"region": "eu", "disk": "ssd"})
+    refused = await post(api, at, session, max_mutations="3", max_reads="0", labels="region")
+    assert "Write a label as name=value" in refused.text
+    await post(api, f"{at}/instances", session, name="pvp", labels="role=game")
+    server = (await found(first["id"]))["instances"][0]
+    page = await text_of(api, f"settings/hosts/{first['id']}", session)
+    assert "role=game" in page
+    assert "foliot hosts move-server pvp" in page
+    await post(api, f"{at}/instances/{server['id']}", session, labels="role=db", to=second["id"])
+    [moved] = (await found(second["id"]))["instances"]
+    assert (moved["id"], moved["labels"]) == (server["id"], {"role": "db"})
+    await post(api, f"/console/settings/hosts/{second['id']}/instances/{server['id']}/remove", session)
+    assert (await found(second["id"]))["instances"] == []
+    online = await post(api, f"{at}/delete", session)
+    assert online.status_code == 409
+    clock.advance(timedelta(hours=1))
+    await post(api, f"{at}/delete", await signed_in(api, "editor"))
+    assert [each["name"] for each in (await api.request("GET", "/hosts")).json()["items"]] == ["h2"]
+    viewer = await text_of(api, f"settings/hosts/{second['id']}", await signed_in(api, "viewer"))
+    assert 'name="max_reads"' not in viewer

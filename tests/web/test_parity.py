@@ -24,13 +24,10 @@ class Not:
     reason: str
 
 
+BY_THE_WORK = Not("for the programs that did the work")
 PROGRAMS = Not("for programs that send many writes at once; people use the bulk actions")
 SAME_AS_REVOKE = Not("the same as revoke")
 PREVIEW = Not("shown before the action itself")
-HOSTS = Not("a host describes itself; its administrator uses the command line on it")
-HOOKS = Not(
-    "its secret goes into another system by a command or a program; the console has no page for it yet"
-)
 EDITOR = Not("the editor changes the fields that a person changed, by PATCH")
 # Operation: the command, the address of the form in the console.
 TABLE: dict[str, tuple[str | Not, str | Not]] = {
@@ -65,11 +62,17 @@ TABLE: dict[str, tuple[str | Not, str | Not]] = {
     "DELETE /freezes/{freeze_id}": (Not("the same as lift"), Not("the same as lift")),
     "POST /freezes/{freeze_id}/lift": ("freeze off", "/freezes/{freeze_id}/lift"),
     "PUT /job-types/{job_type}": ("job-types", "/settings/types/{job_type}"),
-    "PATCH /hosts/{host_id}": ("hosts change", HOSTS),
-    "DELETE /hosts/{host_id}": ("hosts delete", HOSTS),
-    "POST /hosts/{host_id}/instances": ("hosts add-server", HOSTS),
-    "PATCH /hosts/{host_id}/instances/{instance_id}": ("hosts move-server", HOSTS),
-    "DELETE /hosts/{host_id}/instances/{instance_id}": ("hosts remove-server", HOSTS),
+    "PATCH /hosts/{host_id}": ("hosts change", "/settings/hosts/{host_id}"),
+    "DELETE /hosts/{host_id}": ("hosts delete", "/settings/hosts/{host_id}/delete"),
+    "POST /hosts/{host_id}/instances": ("hosts add-server", "/settings/hosts/{host_id}/instances"),
+    "PATCH /hosts/{host_id}/instances/{instance_id}": (
+        "hosts move-server",
+        "/settings/hosts/{host_id}/instances/{instance_id}",
+    ),
+    "DELETE /hosts/{host_id}/instances/{instance_id}": (
+        "hosts remove-server",
+        "/settings/hosts/{host_id}/instances/{instance_id}/remove",
+    ),
     "POST /keys": ("keys create", "/settings/keys"),
     "PATCH /keys/{key_id}": (
         Not("a narrower key is made by `keys create`"),
@@ -77,6 +80,8 @@ TABLE: dict[str, tuple[str | Not, str | Not]] = {
     ),
     "DELETE /keys/{key_id}": (SAME_AS_REVOKE, SAME_AS_REVOKE),
     "POST /keys/{key_id}/revoke": ("keys revoke", "/settings/keys/{key_id}/revoke"),
+    "PUT /budgets": ("budgets set", "/settings/budgets"),
+    "POST /runs/{run_id}/usage": (BY_THE_WORK, BY_THE_WORK),
     "PUT /limits": ("limits set", "/settings/limits"),
     "DELETE /limits": ("limits remove", "/settings/limits/remove"),
     "POST /rooms": ("rooms create", "/rooms/create"),
@@ -111,10 +116,10 @@ TABLE: dict[str, tuple[str | Not, str | Not]] = {
     "POST /incidents/{incident_id}/close": ("incidents close", "/incidents/{incident_id}/close"),
     "PUT /incidents/{incident_id}/note": ("incidents note", "/incidents/{incident_id}/note"),
     "POST /deliveries/{delivery_id}/replay": ("notify replay", "/settings/deliveries/{delivery_id}/replay"),
-    "POST /webhooks": ("webhooks create", HOOKS),
-    "PUT /webhooks/{webhook_id}": ("webhooks set", HOOKS),
-    "DELETE /webhooks/{webhook_id}": ("webhooks delete", HOOKS),
-    "POST /webhooks/{webhook_id}/rotate": ("webhooks rotate", HOOKS),
+    "POST /webhooks": ("webhooks create", "/settings/webhooks/create"),
+    "PUT /webhooks/{webhook_id}": ("webhooks set", "/settings/webhooks/{webhook_id}"),
+    "DELETE /webhooks/{webhook_id}": ("webhooks delete", "/settings/webhooks/{webhook_id}/delete"),
+    "POST /webhooks/{webhook_id}/rotate": ("webhooks rotate", "/settings/webhooks/{webhook_id}/rotate"),
     "POST /workspaces": ("workspaces create", "/settings/workspaces/create"),
     "PATCH /workspaces/{workspace}": ("workspaces change", "/settings/workspaces/{slug}"),
     "DELETE /workspaces/{workspace}": ("workspaces archive", "/settings/workspaces/{slug}/archive"),

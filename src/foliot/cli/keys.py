@@ -49,6 +49,7 @@ class ScopeChoice(StrEnum):
     ADMIN = "admin"
     SYSTEM = "system"
     WORKER = "worker"
+    AGENDA = "agenda"
 
 
 @api_command

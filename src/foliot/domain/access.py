@@ -62,6 +62,7 @@ class Permission(StrEnum):
     SYSTEM = "system"
     WORKER = "worker"  # no role: it claims and reports runs, and nothing else
     INVITE = "invite"  # no role: it accepts itself, once
+    AGENDA = "agenda"  # no role: it reads the calendar of planned runs, whose address holds the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class KeyHolder:
         return min((self.principal.reach, named[-1]), key=lambda role: role.rank) if named else None
 
     def may(self, permission: Permission) -> bool:
-        if permission is Permission.INVITE:
-            return INVITE in self.scopes
+        if permission in (Permission.INVITE, Permission.AGENDA):
+            return permission.value in self.scopes
         if permission is Permission.WORKER:  # only keys with this scope, and only in their own workspace
             return Permission.WORKER.value in self.scopes and not self.principal.is_system
         role = self.role
@@ -198,6 +199,7 @@ def _base62(number: int, width: int) -> str:
 
 INVITE = Permission.INVITE.value
 WORKER = Permission.WORKER.value  # a key that only claims and reports runs; it has no role
+AGENDA = Permission.AGENDA.value
 
 
 def is_within(maker: KeyHolder, made: KeyHolder) -> bool:
@@ -216,8 +218,15 @@ def refuse_stronger(maker: KeyHolder, made: KeyHolder) -> None:
 
 
 def check_scopes(principal: Principal, scopes: Iterable[str]) -> frozenset[str]:
-    """Raise Invalid for a scope without effect on this principal: scopes only narrow, so it is a mistake."""
+    """Raise Invalid for a scope without effect on this principal: scopes only narrow, so it is a mistake.
+
+    A key for the calendar has no other scope: it lies in an address, which programs store and log.
+    """
     given = frozenset(scopes)
+    if AGENDA in given and len(given) > 1:
+        raise Invalid(
+            "The scope agenda stands alone.", pointer="/scopes", hint="Make another key for the other scopes."
+        )
     if Permission.SYSTEM.value in given and not principal.is_system:
         raise Invalid(
             "Only administrators of the installation have the scope system.",
@@ -230,7 +239,7 @@ def check_scopes(principal: Principal, scopes: Iterable[str]) -> frozenset[str]:
 def check_narrower(before: KeyHolder, after: KeyHolder) -> None:
     """Raise Invalid unless the change removes rights: the holder of an issued key is not asked again."""
     frees = bool(before.scopes) and not after.scopes
-    if frees or (after.scopes - before.scopes) & {WORKER} or not _reaches(before, after):
+    if frees or (after.scopes - before.scopes) & {WORKER, AGENDA} or not _reaches(before, after):
         raise _wider("/scopes")
 
 

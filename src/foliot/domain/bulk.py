@@ -17,6 +17,7 @@ class JobAction(StrEnum):
     UNTAG = "untag"
     HAND_OVER = "hand_over"  # to another owner
     ARCHIVE = "archive"
+    RESTORE = "restore"  # from the archive; it stays disabled
     PURGE = "purge"
 
 
@@ -28,7 +29,14 @@ class BulkOutcome(StrEnum):
 
 
 EDITS = frozenset(
-    (JobAction.TAG, JobAction.UNTAG, JobAction.HAND_OVER, JobAction.ARCHIVE, JobAction.PURGE)
+    (
+        JobAction.TAG,
+        JobAction.UNTAG,
+        JobAction.HAND_OVER,
+        JobAction.ARCHIVE,
+        JobAction.RESTORE,
+        JobAction.PURGE,
+    )
 )  # actions that need the role editor
 _MOVES = {
     JobAction.PAUSE: JobEvent.PAUSE,
@@ -36,11 +44,13 @@ _MOVES = {
     JobAction.ENABLE: JobEvent.RESUME,
     JobAction.DISABLE: JobEvent.DISABLE,
     JobAction.ARCHIVE: JobEvent.ARCHIVE,
+    JobAction.RESTORE: JobEvent.RESTORE,
 }
 _THERE = {
     JobAction.PAUSE: frozenset((JobStatus.PAUSED,)),
     JobAction.DISABLE: frozenset((JobStatus.DISABLED,)),
     JobAction.ARCHIVE: frozenset((JobStatus.ARCHIVED,)),
+    JobAction.RESTORE: frozenset(JobStatus) - {JobStatus.ARCHIVED},
     JobAction.RESUME: frozenset((JobStatus.ACTIVE, JobStatus.PENDING)),
     JobAction.ENABLE: frozenset((JobStatus.ACTIVE, JobStatus.PENDING, JobStatus.PAUSED)),
 }

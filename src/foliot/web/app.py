@@ -50,6 +50,7 @@ from foliot.web.api import (
     rooms,
     runs,
     secrets,
+    usage,
     webhooks,
     worker,
     workspaces,
@@ -83,6 +84,7 @@ NOUNS = (
     hosts,
     keys,
     limits,
+    usage,
     logs,
     rooms,
     members,
@@ -109,6 +111,7 @@ OPEN = frozenset(
         "/llms/{page:path}.md",
         "/hooks/{token}",  # proven by a signature, or by the token itself
         "/hooks/{token}/{state}",
+        "/feeds/agenda/{key}.ics",  # proven by the key in it
     }
 )
 
@@ -190,6 +193,7 @@ def create_app(
             else:
                 app.router.routes.extend(ROUTERS[name].routes)
         app.router.routes.extend(webhooks.calls.routes)
+        app.router.routes.extend(reports.feeds.routes)
         if agent_routes is not None:
             app.router.routes.extend(agent_routes(app))
     require_declared_routes(app.routes)

@@ -57,7 +57,8 @@ class Guard(SecurityBase):
                 headers={"WWW-Authenticate": 'Bearer realm="foliot"'},
             )
         address = address_of(request)
-        caller = await _authenticate(request, presented.strip(), address)
+        slug = request.headers.get("foliot-workspace")
+        caller = await authenticate(request, presented.strip(), address, slug)
         if caller is None:
             challenge = 'Bearer realm="foliot", error="invalid_token"'
             raise Refused(
@@ -72,8 +73,10 @@ class Guard(SecurityBase):
         return replace(caller, address=address, request_id=request.state.request_id)
 
 
-async def _authenticate(request: Request, presented: str, address: str | None) -> Caller | None:
-    """Authenticate the key. An address that sent many wrong keys is refused without a query.
+async def authenticate(
+    request: Request, presented: str, address: str | None, slug: str | None
+) -> Caller | None:
+    """Authenticate the key; one of the installation chooses its workspace by `slug`. An address that sent many wrong keys is refused without a query.
 
     A key that was valid before is always looked up: many callers may share one address.
     """
@@ -81,7 +84,7 @@ async def _authenticate(request: Request, presented: str, address: str | None) -
     rates: RateLimits = request.app.state.rates
     if not authenticator.knows(presented):
         rates.check_failures(address)
-    caller = await authenticator.enter(presented, request.headers.get("foliot-workspace"))
+    caller = await authenticator.enter(presented, slug)
     if caller is None:
         rates.count_failure(address)
     return caller

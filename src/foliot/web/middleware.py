@@ -105,6 +105,7 @@ class CompressionMiddleware:
 
 
 log = logging.getLogger(__name__)
+_SECRET_PATH = re.compile(r"^(/hooks/|/feeds/agenda/)[^/]+")  # the token in it is a secret: the log has none
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -141,7 +142,8 @@ class RequestMiddleware:
                 message["headers"] = [*message["headers"], *added, *rate, known]
             await send(message)
 
-        facts = {"method": scope["method"], "path": scope["path"], "request": request_id}
+        path = _SECRET_PATH.sub(r"\1…", scope["path"])
+        facts = {"method": scope["method"], "path": path, "request": request_id}
         try:
             await self._app(scope, receive, send_with_headers)
         except Exception:

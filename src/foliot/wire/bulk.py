@@ -13,7 +13,9 @@ from foliot.wire.shape import Shape, refusal
 MOST_IDS = 10_000
 MOST_RUNS = 500
 LONGEST_Q = 2_000
-BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag", "hand_over"]
+BulkAction = Literal[
+    "pause", "resume", "disable", "enable", "archive", "restore", "run", "tag", "untag", "hand_over"
+]
 
 
 # The rules of the validator below and of the service, for readers of the description. Generators of clients ignore `if`,

@@ -12,8 +12,8 @@ from foliot.wire.shape import ONE_LINE, Shape, described
 Role = Literal["viewer", "operator", "editor", "admin"]
 MemberKind = Literal["user", "agent", "service"]
 Kind = Literal["user", "agent", "service", "system"]
-Scope = Literal["viewer", "operator", "editor", "admin", "system", "worker"]
-KeyScope = Literal["viewer", "operator", "editor", "admin", "system", "worker", "invite"]
+Scope = Literal["viewer", "operator", "editor", "admin", "system", "worker", "agenda"]
+KeyScope = Literal["viewer", "operator", "editor", "admin", "system", "worker", "agenda", "invite"]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ONE_LINE)]
 Email = Annotated[
     str,

@@ -119,6 +119,15 @@ class AgendaItemOut(Shape):
     notes: list[str] = Field(description="Effects of clock changes, windows, calendars and freezes.")
 
 
+class ClosureOut(Shape):
+    """A span in which a calendar closes."""
+
+    calendar_id: Id
+    name: str = Field(description="Of the calendar.")
+    start: Instant
+    end: Instant
+
+
 class AgendaOut(Shape):
     start: Instant = Field(description="The start: `from`, or now if that has passed.")
     end: Instant = Field(description="Up to here, not included.")
@@ -126,6 +135,10 @@ class AgendaOut(Shape):
     truncated: bool = Field(description="There are more.")
     complete_until: Instant = Field(
         description="Everything that starts before this is listed. If truncated, continue with it as `from`."
+    )
+    closures: list[ClosureOut] = Field(
+        default=[],
+        description="With `closures`: when the calendars of these jobs close, from a day before `start` on; at most 50 of each.",
     )
 
 

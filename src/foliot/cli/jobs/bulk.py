@@ -26,6 +26,7 @@ class BulkAction(StrEnum):
     RESUME = "resume"
     DISABLE = "disable"
     ARCHIVE = "archive"
+    RESTORE = "restore"
     RUN = "run"
     TAG = "tag"
     UNTAG = "untag"
@@ -37,6 +38,7 @@ _PAST = {
     "resume": "Resumed",
     "disable": "Disabled",
     "archive": "Archived",
+    "restore": "Restored",
     "run": "Started a run of",
     "tag": "Tagged",
     "untag": "Untagged",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 from foliot.domain.schedule.calendar import Calendar, calendar_closed_until, calendar_closes_at
 from foliot.domain.schedule.merged_spans import Days
 from foliot.domain.schedule.work_budget import work_budget
-from foliot.domain.schedule.zone import instant_of, wall_at
+from foliot.domain.schedule.zone import instant_of, naive_utc, wall_at
 
 MOST_SPANS = 8  # listed of one day
 _DAY = timedelta(days=1)
@@ -46,6 +46,24 @@ def closed_days(calendar: Calendar, year: int) -> tuple[ClosedDay, ...]:
                 found.append(closed)
             day += _DAY
     return tuple(found)
+
+
+def closed_spans(
+    calendar: Calendar, start: datetime, end: datetime, most: int
+) -> list[tuple[datetime, datetime]]:
+    """Return the spans within [start, end) in which the calendar closes, the first `most` of them. All instants are UTC."""
+    spans: list[tuple[datetime, datetime]] = []
+    at, last = naive_utc(start), naive_utc(end)
+    with work_budget():
+        while at < last and len(spans) < most:
+            until = calendar_closed_until(calendar, at)
+            if until is not None:
+                until = min(until, last)
+                spans.append((at.replace(tzinfo=UTC), until.replace(tzinfo=UTC)))
+                at = until
+            else:
+                at = calendar_closes_at(calendar, at) or last
+    return spans
 
 
 def _closed_day(calendar: Calendar, day: date, names: tuple[str, ...]) -> ClosedDay | None:

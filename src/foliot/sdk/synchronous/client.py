@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.hosts import HostsApi
     from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
     from foliot.sdk.synchronous.jobs import JobsApi
-    from foliot.sdk.synchronous.limits import LimitsApi
+    from foliot.sdk.synchronous.limits import BudgetsApi, LimitsApi
     from foliot.sdk.synchronous.notifications import (
         ChannelsApi,
         DeliveriesApi,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from foliot.wire.imports import ImportIn, ImportOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
+    from foliot.wire.usage import UsageOut
 
 
 class Client:
@@ -106,6 +107,12 @@ class Client:
         from foliot.sdk.synchronous.limits import LimitsApi  # noqa: PLC0415
 
         return LimitsApi(self._http)
+
+    @cached_property
+    def budgets(self) -> BudgetsApi:
+        from foliot.sdk.synchronous.limits import BudgetsApi  # noqa: PLC0415
+
+        return BudgetsApi(self._http)
 
     @cached_property
     def defaults(self) -> DefaultsApi:
@@ -202,23 +209,25 @@ class Client:
         job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
+        closures: bool | None = None,
     ) -> AgendaOut:
-        """Return planned runs in the order they start. Default: the next day."""
+        """Return planned runs in the order they start. Default: the next day. `closures` adds when their calendars close."""
         from foliot.wire.reports import AgendaOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
+        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag, "closures": closures}
         return self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
 
     def agenda_file(
         self,
         *,
         days: int | None = None,
+        past: int | None = None,
         job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
     ) -> bytes:
-        """Return the planned runs as a calendar file (.ics)."""
-        query = {"days": days, "job": job, "queue": queue, "tag": tag}
+        """Return the planned runs as a calendar file (.ics); with `past` also the records of so many days."""
+        query = {"days": days, "past": past, "job": job, "queue": queue, "tag": tag}
         return self._http.download(ApiRequest("GET", "/agenda.ics", query=query))
 
     def capacity_shares(self) -> CapacitySharesOut:
@@ -233,6 +242,13 @@ class Client:
 
         query = {"days": days, "percentiles": percentiles}
         return self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
+
+    def usage(self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None) -> UsageOut:
+        """Return what runs used in a month of UTC, such as "2026-11": in total, by day and by job; and the budgets."""
+        from foliot.wire.usage import UsageOut  # noqa: PLC0415
+
+        query = {"month": month, "job": job, "unit": unit}
+        return self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
 
     def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
 from foliot.domain.agenda import AgendaEntry, AgendaJob, AgendaLine, Fate, agenda
-from foliot.domain.errors import FoliotError, Invalid
+from foliot.domain.errors import FoliotError, Invalid, ScheduleTooDear
 from foliot.domain.freeze import FreezePolicy
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
+from foliot.domain.schedule.calendar_year import closed_spans
 from foliot.domain.schedule.notes import notes_on
 from foliot.domain.schedule_lint import lint_schedule
 from foliot.storage.jobs import agenda as stored
@@ -22,11 +24,12 @@ from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Database, Role
 
-__all__ = ["AgendaFilter", "AgendaItem", "AgendaLine", "AgendaPage", "Fate", "load_agenda"]
+__all__ = ["AgendaFilter", "AgendaItem", "AgendaLine", "AgendaPage", "Closure", "Fate", "load_agenda"]
 
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)
 MOST_JOBS = 10_000
+MOST_CALENDARS, MOST_CLOSURES = 20, 50  # calendars, and closings of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,16 @@ class AgendaItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Closure:
+    """A span in which a calendar closes."""
+
+    calendar_id: CalendarId
+    name: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class AgendaPage:
     """`items` has every run from `start` up to `complete_until`; from there to `end` it may lack some."""
 
@@ -46,6 +59,7 @@ class AgendaPage:
     end: datetime
     items: tuple[AgendaItem, ...]
     complete_until: datetime
+    closures: tuple[Closure, ...] = ()
 
     @property
     def truncated(self) -> bool:
@@ -59,8 +73,12 @@ async def load_agenda(
     *,
     start: datetime | None = None,
     end: datetime | None = None,
+    with_closures: bool = False,
 ) -> AgendaPage:
-    """Load the planned runs from `start` (now) to `end` (a day later). Past times belong to the run history."""
+    """Load the planned runs from `start` (now) to `end` (a day later). Past times belong to the run history.
+
+    The closures are those of the calendars that these jobs use, from a day before `start` on.
+    """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
         freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
@@ -79,11 +97,22 @@ async def load_agenda(
     found = await asyncio.to_thread(
         agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
     )
+    closures = await asyncio.to_thread(_closures, known.known, start - A_DAY, end) if with_closures else ()
     by_id = {row.id: row for row in rows}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
     items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
-    return AgendaPage(start, end, items, found.complete_until)
+    return AgendaPage(start, end, items, found.complete_until, closures)
+
+
+def _closures(known: Mapping[CalendarId, Calendar], start: datetime, end: datetime) -> tuple[Closure, ...]:
+    """The first closings of each calendar. One that is too dear to evaluate is left out: explain says so of its jobs."""
+    found: list[Closure] = []
+    for calendar_id, calendar in sorted(known.items(), key=lambda each: each[1].name)[:MOST_CALENDARS]:
+        with suppress(ScheduleTooDear):
+            spans = closed_spans(calendar, start, end, MOST_CLOSURES)
+            found += [Closure(calendar_id, calendar.name, *span) for span in spans]
+    return tuple(found)
 
 
 def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tuple[datetime, datetime]:

@@ -22,6 +22,7 @@ from foliot.domain.errors import FoliotError, Invalid, Unavailable, UnexpectedCo
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
+from foliot.services.identity.quota_steps import check_restored_quota
 from foliot.services.jobs.bulk_steps import (
     EDITING,
     STOPS,
@@ -141,6 +142,8 @@ async def act(
             if not one_by_one:
                 for result in await apply_to_batch(tx, piece, order, each_scope, dry_run=dry_run):
                     done.add(result)
+            if order.action is JobAction.RESTORE and not dry_run:
+                await check_restored_quota(database, tx, scope.actor.quotas)
             done.pass_by(piece)
             is_over = done.remaining <= 0 or monotonic() >= ends_by
             if not dry_run:

@@ -117,6 +117,8 @@ async def _one(tx: Tx, job_id: JobId, order: BulkOrder, scope: Scope) -> JobOutc
             await run_steps.request_run(tx, job_id, scope, override=order.override)
         case JobAction.ARCHIVE:
             await job_status_steps.archive_in(tx, job_id, scope, detach=order.detach)
+        case JobAction.RESTORE:
+            await job_status_steps.restore_in(tx, job_id, scope)
         case JobAction.PURGE:
             await job_status_steps.purge_in(tx, job_id, scope, force=order.force, detach=order.detach)
         case JobAction.PAUSE | JobAction.DISABLE | JobAction.TAG | JobAction.UNTAG | JobAction.HAND_OVER:

@@ -22,7 +22,7 @@ _STARTING = frozenset((JobAction.RESUME, JobAction.ENABLE, JobAction.RUN))
 
 @routes.post("/jobs/bulk", responses=REFUSALS)
 async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Announcer) -> BulkOut:
-    """Pause, resume, disable, enable, archive, run, tag, untag or hand over many jobs, named by their ids or found by a filter.
+    """Pause, resume, disable, enable, archive, restore, run, tag, untag or hand over many jobs, named by their ids or found by a filter.
 
     By filter it needs `expected_count`, so that nothing is done to jobs you have not seen. In one call at most 10,000, and as many as ten
     seconds allow: what `remaining` counts is done by sending it again with `after`. Tags, owners and archiving need an editor. A job that cannot

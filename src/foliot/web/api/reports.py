@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import Body, Query, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 
+from foliot.domain.access import Permission
 from foliot.domain.errors import Invalid
+from foliot.domain.filters import read_parameters
+from foliot.domain.filters.fields import RUNS
 from foliot.domain.ids import JobId
+from foliot.domain.schedule.zone import load_zone
+from foliot.services import Database
+from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import agenda
 from foliot.services.jobs.agenda import AgendaFilter, preview_times
-from foliot.services.runs import explain, statistics
+from foliot.services.runs import explain, history, statistics
+from foliot.services.runs.history import LONGEST_PAGE, RunFilter, RunRecord
 from foliot.web.api.params import Db, JobIdIn, TimeCount
-from foliot.web.auth import Viewer
+from foliot.web.auth import Viewer, address_of, authenticate
+from foliot.web.errors import Refused
 from foliot.web.mapping.definitions import schedule_from
 from foliot.web.mapping.ics import calendar_file
 from foliot.web.mapping.jobs import schedule_out, times_out
@@ -24,6 +33,8 @@ from foliot.wire.reports import AgendaOut, ExplanationOut, JobStatsOut, StatsOut
 from foliot.wire.schedules import PreviewOut, ScheduleIn
 
 routes = api_router("time")
+feeds = APIRouter(tags=["time"])
+MOST_RECORDED = 1_000  # records in a calendar file
 Days = Annotated[
     int,
     Query(
@@ -88,12 +99,14 @@ async def list_agenda(
     job: Annotated[Id | None, Query(description="Only this job.")] = None,
     queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
     tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
+    closures: Annotated[bool, Query(description="Also when the calendars of these jobs close.")] = False,
 ) -> AgendaOut:
     """List planned times by start, with the expected result and duration. Times of one job that
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
-    return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
+    found = await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end, with_closures=closures)
+    return agenda_out(found)
 
 
 @routes.get(
@@ -105,16 +118,63 @@ async def agenda_file(
     caller: Viewer,
     db: Db,
     days: Annotated[int, Query(ge=1, le=31, description="From now on.")] = 14,
+    past: Annotated[
+        int, Query(ge=0, le=31, description="Also the newest 1,000 records of so many days.")
+    ] = 0,
     job: Annotated[Id | None, Query(description="Only this job.")] = None,
     queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
     tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
 ) -> Response:
-    """The agenda as a calendar file, at most 1,000 events. Times of one job that follow each other in less than an hour are one event."""
+    """The agenda as a calendar file, at most 1,000 events ahead. Times of one job that follow each other in less than an hour are one
+    event. Programs that subscribe use an address with a key of the scope `agenda`: `/feeds/agenda/{key}.ics`.
+    """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
     plans = await agenda.load_agenda(db, caller.scope, wanted, end=caller.at + timedelta(days=days))
-    text = calendar_file(plans, f"Foliot: {caller.workspace.name}", caller.at)
+    ran = await _recorded(db, caller, wanted, past)
+    text = calendar_file(plans, ran, f"Foliot: {caller.workspace.name}", caller.at)
     headers = {"Content-Disposition": 'attachment; filename="agenda.ics"'}
     return Response(text, media_type="text/calendar; charset=utf-8", headers=headers)
+
+
+@feeds.api_route("/feeds/agenda/{key}.ics", methods=["GET", "HEAD"], include_in_schema=False)
+async def agenda_feed(
+    key: str,
+    request: Request,
+    workspace: Annotated[str | None, Query(max_length=64)] = None,
+    days: Annotated[int, Query(ge=1, le=31)] = 14,
+    past: Annotated[int, Query(ge=0, le=31)] = 1,
+    queue: Annotated[str | None, Query(max_length=64)] = None,
+    tag: Annotated[str | None, Query(max_length=64)] = None,
+) -> Response:
+    """The calendar file for programs that know an address and no header. Its key opens this and nothing else."""
+    address = address_of(request)
+    caller = await authenticate(request, key, address, workspace)
+    if caller is None or not caller.holder.may(Permission.AGENDA):
+        raise Refused(404, "There is no such calendar.", hint="Make a new address on the page Agenda.")
+    request.state.rate = request.app.state.rates.count(caller)
+    return await agenda_file(
+        replace(caller, address=address), request.app.state.database, days, past, queue=queue, tag=tag
+    )
+
+
+async def _recorded(db: Database, caller: Caller, wanted: AgendaFilter, days: int) -> list[RunRecord]:
+    """The records of the last days; the newest of them where they are many."""
+    given = {
+        "job": [str(wanted.job_id)] if wanted.job_id else [],
+        "queue": [wanted.queue] if wanted.queue else [],
+        "tag": [wanted.tag] if wanted.tag else [],
+        "since": [f"{24 * days}h"],
+    }
+    filters = RunFilter(read_parameters(given, RUNS, caller.at, load_zone("UTC")))
+    found: list[RunRecord] = []
+    cursor = None
+    for _ in range(MOST_RECORDED // LONGEST_PAGE if days else 0):
+        page = await history.of_workspace(db, caller.scope, filters, cursor=cursor, limit=LONGEST_PAGE)
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
 
 
 @routes.post("/preview", responses=WITH_BODY)

@@ -113,6 +113,8 @@ class Api:
     def _scope(self, method: str, path: str, params: Params, headers: Mapping[str, str]) -> Scope:
         given = {name: value for name, value in params.items() if value not in (None, "", [])}
         sent = {**headers, "authorization": f"Bearer {self._key}"}
+        if host := self._request.headers.get("host"):  # addresses in answers are those that the browser uses
+            sent["host"] = host
         if self._workspace:
             sent["foliot-workspace"] = self._workspace
         outer = self._request.scope

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
 from pydantic import Field
 
+from foliot.clock import SystemClock
 from foliot.domain.errors import Conflict
 from foliot.web.auth import Editor, Operator, Viewer
 from foliot.web.dialects.calls import ApiCalls, Json, duration, first_reason, job_path, seconds_of
@@ -107,12 +109,21 @@ async def delete_schedule(schedule_id: str, caller: Editor, request: Request) ->
 
 @routes.post("/schedules/{schedule_id}/pause/", include_in_schema=False)
 async def pause_schedule(schedule_id: str, caller: Operator, request: Request) -> Json:
-    return await _move(ApiCalls(request, caller), schedule_id, "pause")
+    """Pause. A fire that no worker has yet comes to nothing."""
+    return await _move(ApiCalls(request, caller), schedule_id, "pause", {"drop_queued": True})
 
 
 @routes.post("/schedules/{schedule_id}/resume/", include_in_schema=False)
 async def resume_schedule(schedule_id: str, caller: Operator, request: Request) -> Json:
-    return await _move(ApiCalls(request, caller), schedule_id, "resume")
+    """Resume. The interval counts from now on."""
+    api = ApiCalls(request, caller)
+    job = await api.get(job_path(schedule_id))
+    if job["status"] != "paused":
+        raise Refused(400, "The schedule is not paused.")
+    interval = timedelta(seconds=seconds_of(job["schedule"]["every"]))
+    anchor = (request.app.state.database.clock or SystemClock()).now() - interval
+    await api.patch(job_path(schedule_id), {"schedule": {"anchor": anchor.isoformat()}})
+    return await _move(api, schedule_id, "resume")
 
 
 @routes.post("/schedules/batch-delete/", include_in_schema=False)
@@ -122,9 +133,9 @@ async def delete_schedules(body: IdsBody, caller: Editor, request: Request) -> J
     return {"deleted": done.get("done", 0)}
 
 
-async def _move(api: ApiCalls, schedule_id: str, verb: str) -> Json:
+async def _move(api: ApiCalls, schedule_id: str, verb: str, body: Json | None = None) -> Json:
     try:
-        return _schedule(await api.post(job_path(schedule_id, verb)))
+        return _schedule(await api.post(job_path(schedule_id, verb), body))
     except Conflict as error:
         raise Refused(400, first_reason(error)) from None
 

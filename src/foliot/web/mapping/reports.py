@@ -27,6 +27,7 @@ from foliot.web.mapping.jobs import freeze_note, local_of, milliseconds, notes_o
 from foliot.wire.reports import (
     AgendaItemOut,
     AgendaOut,
+    ClosureOut,
     DayOut,
     ExplanationOut,
     JobCountsOut,
@@ -147,6 +148,10 @@ def agenda_out(plans: AgendaPage) -> AgendaOut:
         items=[_item(each) for each in plans.items],
         truncated=plans.truncated,
         complete_until=plans.complete_until,
+        closures=[
+            ClosureOut(calendar_id=each.calendar_id, name=each.name, start=each.start, end=each.end)
+            for each in plans.closures
+        ],
     )
 
 

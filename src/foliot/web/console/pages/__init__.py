@@ -6,11 +6,13 @@ from starlette.routing import Route
 
 from foliot.web.console.pages import (
     agenda,
+    agenda_feed,
     calendars,
     capacity,
     editor,
     entry,
     freezes,
+    hosts,
     imports,
     incidents,
     job,
@@ -26,6 +28,7 @@ from foliot.web.console.pages import (
     settings,
     start,
     today,
+    webhooks,
 )
 
 ROUTES: list[Route] = [
@@ -42,6 +45,7 @@ ROUTES: list[Route] = [
     *log.ROUTES,
     *plots.ROUTES,
     *agenda.ROUTES,
+    *agenda_feed.ROUTES,
     *capacity.ROUTES,
     *incidents.ROUTES,
     *rooms.ROUTES,
@@ -50,4 +54,6 @@ ROUTES: list[Route] = [
     *records.ROUTES,
     *settings.ROUTES,
     *notifications.ROUTES,
+    *webhooks.ROUTES,
+    *hosts.ROUTES,
 ]

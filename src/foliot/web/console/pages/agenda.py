@@ -1,4 +1,4 @@
-"""Agenda: what is planned and what ran on one axis, by day, by week and by minute; and the same as a calendar file."""
+"""Agenda: what is planned and what ran on one axis, by day, by week and by minute. The calendar file: `agenda_feed.py`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from foliot.web.console.pages.runs import address, instant
-from foliot.web.console.session import api_of
 from foliot.web.console.site import Context, Visit, page
 from foliot.web.console.text import STATUS_SHAPES, milliseconds, parse, zone_named
 
@@ -57,8 +54,10 @@ async def agenda(visit: Visit) -> Context:
         "steps": _steps(wanted, view, day, today, days),
         "title": _title(visit, day, days),
         "now_at": frame.share(now) if begin < now < end else None,
+        "closings": _closings(frame, planned.get("closures", [])),
         "freezes": _freezes(frame, freezes.data["items"] if freezes.is_success else []),
         "ics": address("/console/agenda.ics", tag=wanted["tag"], queue=wanted["queue"]),
+        "feed": address("/console/agenda/feed", tag=wanted["tag"], queue=wanted["queue"]),
         "zone_name": str(zone),
     }  # fmt: skip
     if view == "day":
@@ -118,6 +117,7 @@ async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: d
         "to": end.isoformat(),
         "tag": wanted["tag"],
         "queue": wanted["queue"],
+        "closures": "true",
     }
     answer = await visit.api.answer("GET", "/agenda", params=params)
     return answer.data if answer.is_success else nothing
@@ -163,6 +163,19 @@ def _freezes(frame: _Frame, freezes: list[dict[str, Any]]) -> list[dict[str, Any
                 }
             )
     return drawn[:20]
+
+
+def _closings(frame: _Frame, closures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A lane for each calendar that closes in the span."""
+    lanes: dict[str, dict[str, Any]] = {}
+    for each in closures:
+        start, stop = parse(each["start"]), parse(each["end"])
+        if start < frame.end and stop > frame.begin:
+            new = {"id": each["calendar_id"], "name": each["name"], "spans": []}
+            left = frame.share(start)
+            span = {"left": left, "width": max(frame.share(stop) - left, 0.3), "start": start, "end": stop}
+            lanes.setdefault(each["calendar_id"], new)["spans"].append(span)
+    return list(lanes.values())[:5]
 
 
 # ---- the day: a lane for each job
@@ -214,13 +227,8 @@ async def _add_recent(visit: Visit, frame: _Frame, lanes: list[_Lane]) -> None:
 
 def _ran(visit: Visit, frame: _Frame, run: dict[str, Any]) -> dict[str, Any]:
     start = parse(run.get("started_at") or run["planned_for"])
-    stop = (
-        parse(run["finished_at"])
-        if run.get("finished_at")
-        else frame.now
-        if run["status"] == "running"
-        else start
-    )
+    still = frame.now if run["status"] == "running" else start
+    stop = parse(run["finished_at"]) if run.get("finished_at") else still
     left = frame.share(start)
     word = visit.reader.translate(run["status"].replace("_", " "))
     return {
@@ -376,7 +384,7 @@ def _spread(minutes: list[int]) -> list[int]:
     return [usual[int(place * step)] for place in range(min(6, len(usual)))]
 
 
-# ---- the list, and the calendar file
+# ---- the list
 
 
 def _by_day(visit: Visit, items: list[dict[str, Any]], zone: ZoneInfo) -> dict[str, list[dict[str, Any]]]:
@@ -388,13 +396,4 @@ def _by_day(visit: Visit, items: list[dict[str, Any]], zone: ZoneInfo) -> dict[s
     return days
 
 
-class CalendarFile:
-    """The agenda for calendar programs, handed on from the API."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        params = {name: request.query_params.get(name) for name in ("tag", "queue")}
-        await api_of(request).forward("/agenda.ics", params, receive, send, {"accept": "text/calendar"})
-
-
-ROUTES = [Route("/agenda", agenda), Route("/agenda.ics", CalendarFile())]
+ROUTES = [Route("/agenda", agenda)]

@@ -76,12 +76,13 @@ async def overview(visit: Visit, job: dict[str, Any]) -> Context:
         explaining = api.get(f"/runs/{asked_run}/explain")
     else:
         explaining = api.get(f"/jobs/{job_id}/explain", at=asked_at or None)
-    ahead, history, recent, explanation, stats, around = await asyncio.gather(
+    ahead, history, recent, explanation, stats, usage, around = await asyncio.gather(
         api.get(f"/jobs/{job_id}/next", n=5),
         api.get(f"/jobs/{job_id}/runs", limit=RUNS),
         recent_runs(visit, [job_id], STRIP),
         explaining,
         api.get(f"/jobs/{job_id}/stats", days=DAYS),
+        api.get("/usage", job=job_id),
         neighbours(visit, job),
     )
     marks = [strip_mark(visit, run, job) for run in reversed(recent.get(job_id, []))]
@@ -95,6 +96,7 @@ async def overview(visit: Visit, job: dict[str, Any]) -> Context:
         "asked_at": asked_at,
         "asked_run": asked_run,
         "stats": stats,
+        "usage": usage,
         "graph": neighbours_graph(job["name"], *around, label=visit.reader.translate("Jobs before and after this one"))
         if any(around)
         else None,

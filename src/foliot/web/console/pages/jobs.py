@@ -33,8 +33,11 @@ BULK = {
     "untag": ("Remove a tag", "editor", ("tags",)),
     "hand_over": ("Hand over", "editor", ("owner",)),
     "archive": ("Archive", "editor", ("detach",)),
+    "restore": ("Restore", "editor", ()),
 }  # label, least role, arguments
-UNDO = {"pause": "resume", "disable": "resume", "resume": "pause", "tag": "untag", "untag": "tag"}
+UNDO = {
+    "pause": "resume", "disable": "resume", "resume": "pause", "tag": "untag", "untag": "tag", "archive": "restore", "restore": "archive",
+}  # fmt: skip
 NEEDED = frozenset({"tags", "owner"})
 
 
@@ -73,8 +76,14 @@ async def job_list(visit: Visit) -> Context:
         "terms": [(term, address(q=without(query, place), sort=sort)) for place, term in enumerate(split_terms(query))],
         "sort_href": {name: address(q=query, sort=f"-{name}" if sort == name else name) for name in SORTS},
         "suggestions": suggestions(jobs),
-        "bulk": BULK,
+        "bulk": offered_actions(jobs),
     }  # fmt: skip
+
+
+def offered_actions(jobs: list[dict[str, Any]]) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    """The actions that can change something here: an archived job can be restored, and nothing else."""
+    are_archived = {job["status"] == "archived" for job in jobs}
+    return {name: each for name, each in BULK.items() if (name == "restore") in are_archived}
 
 
 async def recent_runs(

@@ -1,4 +1,4 @@
-"""Settings of notifications: channels with a test, rules, webhooks, the log of deliveries with replay."""
+"""Settings of notifications: channels with a test, rules, the log of deliveries with replay."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _ticked(visit: Visit, prefix: str) -> list[str]:
     return [name.removeprefix(prefix) for name in visit.form or () if name.startswith(prefix)]
 
 
-# ---- deliveries and webhooks
+# ---- deliveries
 
 
 @section("deliveries")
@@ -267,15 +267,6 @@ async def deliveries(visit: Visit) -> Context:
         "next_cursor": found["next_cursor"],
         "state": state,
         "channel": visit.param("channel"),
-    }
-
-
-@section("webhooks")
-async def webhooks(visit: Visit) -> Context:
-    rooms, known = await asyncio.gather(items_of(visit, "/rooms"), items_of(visit, "/channels"))
-    return {
-        "rooms": [each for each in rooms or () if each["webhook"]],
-        "channels": [each for each in known or () if each["config"]["kind"] == "webhook"],
     }
 
 
@@ -307,5 +298,4 @@ ROUTES = [
         f"{AT}/deliveries",
         "delivery-replayed",
     ),
-    Route("/settings/webhooks", webhooks),
 ]
