@@ -232,8 +232,8 @@ async def test_limits_are_tried(api: ApiHarness, owner: Any) -> None:
 
 
 async def test_rooms_and_messages_are_tried(api: ApiHarness, owner: Any) -> None:
-    told = await tried(api, owner, "POST", "/rooms", body={"name": "ops", "key": "ops"})
-    assert (await api.request("GET", f"/rooms/{told['id']}")).status_code == 404
+    preview = await tried(api, owner, "POST", "/rooms", body={"name": "ops", "key": "ops"})
+    assert (await api.request("GET", f"/rooms/{preview['id']}")).status_code == 404
     room = (await api.request("POST", "/rooms", json={"name": "ops", "key": "ops"})).json()
     refused = await api.request("POST", "/rooms", params=DRY, json={"name": "ops", "key": "ops"})
     assert refused.status_code == 409
@@ -261,8 +261,8 @@ async def test_hosts_and_their_instances_are_tried(api: ApiHarness, owner: Any, 
 
 
 async def test_switching_a_job_type_off_is_tried(api: ApiHarness, owner: Any) -> None:
-    told = await tried(api, owner, "PUT", "/job-types/http", body={"enabled": False, "reason": "x"})
-    assert told["enabled"] is False
+    preview = await tried(api, owner, "PUT", "/job-types/http", body={"enabled": False, "reason": "x"})
+    assert preview["enabled"] is False
     refused = await api.request(
         "PUT", "/job-types/nothing", role="admin", params=DRY, json={"enabled": False}
     )
