@@ -170,9 +170,9 @@ def done(target: str, notice: str, object_id: str = "") -> Response:
 async def shell_of(visit: Visit) -> Context:
     """What every page shows around its content: who, where, freezes in force, how far behind the scheduler is."""
     me, freezes, stats, incidents = await asyncio.gather(
-        visit.api.get("/me"),
+        visit.api.get("/me", count="false"),
         _optional(visit.api, "/freezes"),
-        visit.api.get("/stats", days=1),
+        visit.api.get("/stats/now"),
         _optional(visit.api, "/incidents", state="open", limit=100),
     )
     in_force = [each for each in freezes.get("items", []) if each["status"] == "in_force"]

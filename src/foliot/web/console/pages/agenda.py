@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -19,7 +18,7 @@ from foliot.web.console.text import STATUS_SHAPES, milliseconds, parse, zone_nam
 MOST_HOURS = 24 * 31
 MOST_LANES = 40
 MARKS = 60  # newest records of each lane
-MOST_INSTANTS = 100_000  # of all series, one by one; beyond, a series counts as an even stream
+LINES = {"day": 400, "list": 200}  # of the agenda
 HOUR, MINUTE, DAY = timedelta(hours=1), timedelta(minutes=1), timedelta(days=1)
 VIEWS = (("day", "Day"), ("week", "Week"), ("heat", "Minutes"), ("list", "List"))
 
@@ -35,18 +34,21 @@ async def agenda(visit: Visit) -> Context:
     begin, end = _midnight(day, zone), _midnight(day + DAY * days, zone)
     hours = _read_hours(visit.param("hours"))
     if view == "heat" and day == today:
-        begin, end = now, now + DAY  # the hours that have passed are those of tomorrow
+        begin = now.replace(second=0, microsecond=0)  # the hours that have passed are those of tomorrow
+        end = begin + DAY
     if view == "list" and not wanted["date"]:
         begin, end = now, now + HOUR * hours
     planned, freezes, *shown = await asyncio.gather(
-        _planned(visit, wanted, max(begin, now), end),
+        _density(visit, wanted, begin, end, HOUR if view == "week" else MINUTE)
+        if view in ("week", "heat")
+        else _planned(visit, wanted, max(begin, now), end, LINES[view]),
         visit.api.answer("GET", "/freezes"),
         *([_counts(visit, wanted, begin, min(end, now))] if view == "week" and begin < now else []),
     )
     frame = _Frame(begin, end, now, zone)
     context: Context = {
         "view": view,
-        "agenda": planned,
+        "agenda": {"estimated": False, "truncated": False, **planned},
         "tag": wanted["tag"],
         "queue": wanted["queue"],
         "day": day.isoformat(),
@@ -63,10 +65,10 @@ async def agenda(visit: Visit) -> Context:
     if view == "day":
         context["lanes"], context["lane_count"] = await _lanes(visit, frame, planned["items"])
     elif view == "week":
-        context["cells"] = _week(visit, frame, planned["items"], shown[0] if shown else {})
+        context["cells"] = _week(visit, frame, planned["counts"], shown[0] if shown else {})
         context["counted_since"] = shown[0].get("counted_since") if shown else None
     elif view == "heat":
-        context |= _heat(visit, frame, planned["items"])
+        context |= _heat(visit, frame, planned["counts"])
     else:
         context |= {"by_day": _by_day(visit, planned["items"], zone), "hours": hours}
     return context
@@ -107,7 +109,27 @@ def _title(visit: Visit, day: date, days: int) -> str:
     return " … ".join(f"{t(f'{each:%a}')} {each.day} {t(f'{each:%b}')} {each.year}" for each in ends)
 
 
-async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime) -> dict[str, Any]:
+async def _density(
+    visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime, part: timedelta
+) -> dict[str, Any]:
+    """How many runs are planned in each part of the span, from now on; none where it has passed."""
+    nothing = {"counts": [], "estimated": False}
+    if end <= visit.reader.now:
+        return nothing
+    params = {
+        "from": begin.isoformat(),
+        "to": end.isoformat(),
+        "buckets": round((end - begin) / part),
+        "tag": wanted["tag"],
+        "queue": wanted["queue"],
+    }
+    answer = await visit.api.answer("GET", "/agenda/density", params=params)
+    return answer.data if answer.is_success else nothing
+
+
+async def _planned(
+    visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime, lines: int
+) -> dict[str, Any]:
     """What is planned from now on; nothing where the span has passed or lies too far ahead."""
     nothing = {"items": [], "truncated": False, "complete_until": None}
     if end <= visit.reader.now or end - begin > DAY * 31:
@@ -118,6 +140,7 @@ async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: d
         "tag": wanted["tag"],
         "queue": wanted["queue"],
         "closures": "true",
+        "limit": lines,
     }
     answer = await visit.api.answer("GET", "/agenda", params=params)
     return answer.data if answer.is_success else nothing
@@ -264,32 +287,15 @@ def _planned_mark(visit: Visit, frame: _Frame, item: dict[str, Any]) -> dict[str
 # ---- the week by hour, the day by minute
 
 
-def _instants(items: list[dict[str, Any]]) -> Iterator[tuple[datetime, float]]:
-    """Each planned time that runs, with its weight. A series counts as evenly spread; long ones by the minute."""
-    left = MOST_INSTANTS
-    for item in items:
-        if item["fate"] != "runs":
-            continue
-        first, many = parse(item["starts_at"]), item["count"] or 10_000
-        if not item["last_for"] or many < 2:
-            yield first, 1.0
-            continue
-        whole = parse(item["last_for"]) - first
-        places = min(many, max(int(whole / MINUTE), 1) + 1, max(left, 2))
-        left -= places
-        for place in range(places):
-            yield first + whole * place / (places - 1), many / places
-
-
 def _week(
-    visit: Visit, frame: _Frame, items: list[dict[str, Any]], summary: dict[str, Any]
+    visit: Visit, frame: _Frame, planned_counts: list[int], summary: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Rows of hours, a cell for each day: planned runs ahead, recorded ones behind."""
     t = visit.reader.translate
     counts: dict[tuple[date, int], list[float]] = {}
-    for at, weight in _instants(items):
-        local = at.astimezone(frame.zone)
-        counts.setdefault((local.date(), local.hour), [0, 0, 0])[0] += weight
+    for place, count in enumerate(planned_counts):
+        local = (frame.begin + HOUR * place).astimezone(frame.zone)
+        counts.setdefault((local.date(), local.hour), [0, 0, 0])[0] += count
     is_hourly = summary.get("bucket_seconds", 86_400) <= 3_600  # narrower buckets are parts of an hour
     for bucket in summary.get("buckets", []) if is_hourly else []:
         local = parse(bucket["at"]).astimezone(frame.zone)
@@ -346,14 +352,14 @@ class _Scale:
         return 1 + round(4 * (count - self._least) / (self._most - self._least))
 
 
-def _heat(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> Context:
+def _heat(visit: Visit, frame: _Frame, counts: list[int]) -> Context:
     """A row for each hour, a cell for each minute; and the minutes of the hour in which least is planned."""
     t = visit.reader.translate
     minutes = [[0.0] * 60 for _ in range(24)]
-    for at, weight in _instants(items):
-        if frame.begin <= at < frame.end:
-            local = at.astimezone(frame.zone)
-            minutes[local.hour][local.minute] += weight
+    for place, planned in enumerate(counts):
+        if planned:
+            local = (frame.begin + MINUTE * place).astimezone(frame.zone)
+            minutes[local.hour][local.minute] += planned
     scale = _Scale([count for row in minutes for count in row])
     load = [sum(row[minute] for row in minutes) for minute in range(60)]
     least = min(load)

@@ -220,7 +220,8 @@ async def delete_secret(visit: Visit) -> Response:
 
 @section("limits")
 async def limits(visit: Visit) -> Context:
-    return {"limits": await items_of(visit, "/limits", limit=None), "quotas": QUOTAS}
+    found, me = await asyncio.gather(items_of(visit, "/limits", limit=None), visit.api.get("/me"))
+    return {"limits": found, "quotas": QUOTAS, "me": me}
 
 
 async def set_limit(visit: Visit) -> Response:
