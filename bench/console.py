@@ -302,7 +302,9 @@ def show(figures: list[PageFigure], log: dict[str, Any], idle: dict[str, float],
         f" the whole server {idle['percent_of_a_core']} %, without them {idle['percent_without_pages']} %"
     )
     missed = [each.page for each in figures if not each.is_ok]
-    print(f"{len(figures) - len(missed)} of {len(figures)} pages within their bars. Beyond: {', '.join(missed) or 'none'}")
+    print(
+        f"{len(figures) - len(missed)} of {len(figures)} pages within their bars. Beyond: {', '.join(missed) or 'none'}"
+    )
     RESULTS.parent.mkdir(exist_ok=True)
     pages = [asdict(each) | {"cost": each.cost._asdict(), "ok": each.is_ok} for each in figures]
     RESULTS.write_text(json.dumps({"load": load, "pages": pages, "log": log, "idle": idle}, indent=2))
@@ -314,7 +316,18 @@ def show_pages(figures: list[PageFigure], before: float) -> str:
     load = f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
     bars = f"bars: p95 {BAR_MS:.0f} ms, {BAR_KB:.0f} kB with styles and scripts"
     table = Table(title=f"Pages of the console, {bars}; {load}")
-    columns = ("page", "p50 ms", "p95 ms", "ok", "CPU ms", "statements", "database ms", "API p95 ms", "kB", "whole kB")
+    columns = (
+        "page",
+        "p50 ms",
+        "p95 ms",
+        "ok",
+        "CPU ms",
+        "statements",
+        "database ms",
+        "API p95 ms",
+        "kB",
+        "whole kB",
+    )
     for column in columns:
         table.add_column(column, justify="left" if column == "page" else "right", no_wrap=True)
     for each in figures:

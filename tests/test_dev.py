@@ -32,8 +32,8 @@ def test_two_at_once_in_a_fresh_clone_install_once(clone: Path) -> None:
         together.wait()
         dev.install()
 
-    with ThreadPoolExecutor(2) as hands:
-        for done in (hands.submit(install), hands.submit(install)):
+    with ThreadPoolExecutor(2) as threads:
+        for done in (threads.submit(install), threads.submit(install)):
             done.result()
     assert [call[0] for call in calls] == ["venv", "pip", "pip"]
     assert (clone / ".venv" / "foliot.stamp").exists()
@@ -63,6 +63,16 @@ def test_the_old_environment_stays_until_the_new_one_is_whole(clone: Path) -> No
     dev.install()
     assert not (clone / ".venv" / "old").exists()
     assert [path.name for path in clone.glob(".venv*")] == [".venv"]
+
+
+def test_without_a_browser_the_tests_say_how_to_get_one(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dev, _ = script(clone)
+    monkeypatch.delenv("FOLIOT_TEST_CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(clone))
+    dev.print_how_to_use_a_browser()
+    assert "apt-get install chromium" in capsys.readouterr().out
 
 
 def script(clone: Path) -> tuple[Any, list[tuple[str, ...]]]:

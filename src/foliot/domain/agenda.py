@@ -135,7 +135,13 @@ def agenda(
 
 
 def density(
-    jobs: Sequence[AgendaJob], begin: datetime, end: datetime, parts: int, *, now: datetime, steps: int = MOST_STEPS
+    jobs: Sequence[AgendaJob],
+    begin: datetime,
+    end: datetime,
+    parts: int,
+    *,
+    now: datetime,
+    steps: int = MOST_STEPS,
 ) -> Density:
     """Count the planned times that run in each part of the span from `begin` to `end`, from `now` on.
 

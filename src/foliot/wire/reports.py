@@ -160,7 +160,9 @@ class DensityOut(Shape):
     counts: list[int] = Field(description="Planned runs that are expected to run, of each part.")
     runs: int = Field(description="All of them.")
     jobs: int = Field(description="Jobs that may have planned times.")
-    counted_jobs: int = Field(description="Jobs that the counts were made of. Fewer than `jobs`: the counts are an estimate.")
+    counted_jobs: int = Field(
+        description="Jobs that the counts were made of. Fewer than `jobs`: the counts are an estimate."
+    )
     estimated: bool = Field(description="An estimate is made at most once a minute.")
     as_of: Instant
 

@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
-from foliot.domain.agenda import MOST_LINES, MOST_STEPS, AgendaEntry, AgendaJob, AgendaLine, Fate, agenda, density
+from foliot.domain.agenda import (
+    MOST_LINES,
+    MOST_STEPS,
+    AgendaEntry,
+    AgendaJob,
+    AgendaLine,
+    Fate,
+    agenda,
+    density,
+)
 from foliot.domain.definition import Rules
 from foliot.domain.errors import FoliotError, Invalid, ScheduleTooDear
 from foliot.domain.freeze import FreezePolicy
@@ -187,9 +196,7 @@ _estimates: dict[object, AgendaDensity] = {}  # of this minute; older ones are n
 
 def _is_held(freezes: Sequence[ScopedFreeze], now: datetime) -> bool:
     """Return whether a freeze holds timers, so that their next times are unknown."""
-    return any(
-        each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= now for each in freezes
-    )
+    return any(each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= now for each in freezes)
 
 
 async def _prepare(

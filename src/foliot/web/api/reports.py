@@ -26,7 +26,14 @@ from foliot.web.errors import Refused
 from foliot.web.mapping.definitions import schedule_from
 from foliot.web.mapping.ics import calendar_file
 from foliot.web.mapping.jobs import schedule_out, times_out
-from foliot.web.mapping.reports import agenda_out, density_out, explanation_out, job_stats_out, stats_now_out, stats_out
+from foliot.web.mapping.reports import (
+    agenda_out,
+    density_out,
+    explanation_out,
+    job_stats_out,
+    stats_now_out,
+    stats_out,
+)
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.instants import Id, Moment
 from foliot.wire.reports import AgendaOut, DensityOut, ExplanationOut, JobStatsOut, StatsNowOut, StatsOut
@@ -108,7 +115,9 @@ async def list_agenda(
     job: Annotated[Id | None, Query(description="Only this job.")] = None,
     queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
     tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
-    limit: Annotated[int, Query(ge=1, le=agenda.MOST_LINES, description="Lines at most.")] = agenda.MOST_LINES,
+    limit: Annotated[
+        int, Query(ge=1, le=agenda.MOST_LINES, description="Lines at most.")
+    ] = agenda.MOST_LINES,
     closures: Annotated[bool, Query(description="Also when the calendars of these jobs close.")] = False,
 ) -> AgendaOut:
     """List planned times by start, with the expected result and duration. Times of one job that
