@@ -235,9 +235,9 @@ async def test_the_density_of_an_agenda_counts_its_runs_and_estimates_those_of_m
 async def test_an_agenda_of_few_lines_says_where_it_ends(api: ApiHarness) -> None:
     for number in range(3):
         await api.create_job(name=f"hourly {number}", schedule=HOURLY)
-    told = (await api.request("GET", "/agenda", params={"limit": 4})).json()
-    assert (len(told["items"]), told["truncated"]) == (4, True)
-    assert told["complete_until"] == told["items"][-1]["starts_at"]
+    found = (await api.request("GET", "/agenda", params={"limit": 4})).json()
+    assert (len(found["items"]), found["truncated"]) == (4, True)
+    assert found["complete_until"] == found["items"][-1]["starts_at"]
 
 
 async def test_pauses_and_freezes_show_in_the_agenda(api: ApiHarness, clock: ManualClock) -> None:
