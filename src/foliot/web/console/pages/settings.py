@@ -14,6 +14,7 @@ from starlette.routing import Route
 from foliot.web.console.api import ApiRefusal, field_refusal, read_number
 from foliot.web.console.pages.form_routes import form_route, items_of, words
 from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
+from foliot.wire.identity import Quotas
 
 AT = "/console/settings"
 SECTIONS = (
@@ -32,10 +33,7 @@ SECTIONS = (
 )
 EXPIRIES = ((7, "in 7 days"), (30, "in 30 days"), (90, "in 90 days"), (365, "in one year"), (0, "never"))
 ROLES = ("viewer", "operator", "editor", "admin")
-QUOTAS = (
-    "jobs", "min_interval", "payload_bytes", "requests_per_second", "key_requests_per_second", "artifact_bytes",
-    "hosts", "servers", "rooms", "room_messages", "secrets", "keys",
-)  # fmt: skip
+QUOTAS = tuple(Quotas.model_fields)
 Gather = Callable[[Visit], Awaitable[Context]]
 
 
