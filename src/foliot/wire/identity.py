@@ -234,6 +234,9 @@ class QuotasOut(Shape):
     secrets: int | None
     fires_per_day: int | None
     keys: int | None
+    own_jobs: int | None = Field(
+        default=None, description="Jobs that the agent may own, by the budget of this key."
+    )
 
 
 class WorkspaceIn(Shape):
