@@ -139,7 +139,10 @@ async def keep_a_job(client: Client, admin: FoliotClient) -> None:
     run = await call(client, "get_run", run=started["run"]["id"])
     assert run["run"]["status"] == "succeeded"
     assert run["untrusted_output"]["seq"] == 1
-    assert (await call(client, "get_statistics", job="standup"))["totals"]["runs"] == 1
+    await asyncio.to_thread(admin.runs.report_usage, started["run"]["id"], {"tokens": 12})
+    figures = await call(client, "get_statistics", job="standup")
+    assert (figures["totals"]["runs"], figures["usage_this_month"]) == (1, {"tokens": "12"})
+    assert (await call(client, "get_statistics"))["usage_this_month"] == {"tokens": "12"}
 
 
 async def let_a_job_use_the_tools(url: str, key: str) -> None:
