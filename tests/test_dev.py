@@ -65,6 +65,16 @@ def test_the_old_environment_stays_until_the_new_one_is_whole(clone: Path) -> No
     assert [path.name for path in clone.glob(".venv*")] == [".venv"]
 
 
+def test_without_a_browser_the_tests_say_how_to_get_one(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dev, _ = script(clone)
+    monkeypatch.delenv("FOLIOT_TEST_CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(clone))
+    dev.print_how_to_use_a_browser()
+    assert "apt-get install chromium" in capsys.readouterr().out
+
+
 def script(clone: Path) -> tuple[Any, list[tuple[str, ...]]]:
     """The script of that clone, with a uv that makes folders and remembers what it was asked."""
     loader = SourceFileLoader("dev", str(clone / "dev"))

@@ -84,4 +84,9 @@ UNDO = {
     "job-reverted": "/console/jobs/{}/undo-edit",
     "alerts-muted": "/console/jobs/{}/undo-edit",
     "freeze-created": "/console/freezes/{}/lift",
+    "incident-muted": "/console/incidents/{}/unmute",
+    "incident-unmuted": "/console/incidents/{}/mute",
+    "channel-enabled": "/console/settings/channels/{}/disable",
+    "channel-disabled": "/console/settings/channels/{}/enable",
+    "member-removed": "/console/settings/members/{}/restore",
 }  # the address that takes a notice's action back, with the id of its object

@@ -121,7 +121,7 @@ async def remove_member(visit: Visit) -> Response:
         "to": visit.field("to") if visit.field("jobs") == "hand_over" else "",
     }
     await visit.api.call("DELETE", f"/members/{visit.path['member_id']}", params=params)
-    return done(f"{AT}/members", "member-removed")
+    return done(f"{AT}/members", "member-removed", visit.path["member_id"])
 
 
 async def restore_member(visit: Visit) -> Response:
