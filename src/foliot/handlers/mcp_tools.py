@@ -51,7 +51,7 @@ class McpTools:
         await self._ask("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about})
         await self._ask("notifications/initialized", None)
         listed = await self._ask("tools/list", {})
-        tools = [
+        tools: list[dict[str, Any]] = [
             {
                 "type": "function",
                 "function": {
