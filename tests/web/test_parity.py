@@ -5,8 +5,10 @@ That the Python client has every operation is tested in tests/sdk/test_operation
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import click
@@ -14,6 +16,7 @@ import typer.main
 
 from docs.api_reference import description, operations
 from foliot.cli.main import app
+from foliot.sdk import Client
 from foliot.web.console.pages import ROUTES
 
 
@@ -140,8 +143,8 @@ def test_the_table_names_every_operation_that_changes_something() -> None:
 
 
 def test_every_command_of_the_table_exists() -> None:
-    known = set(commands(typer.main.get_command(app), ()))
-    assert {command for command, _ in OFFERED if isinstance(command, str)} - known == set()
+    known = dict(leaf_commands(typer.main.get_command(app), ()))
+    assert {command for command, _ in OFFERED if isinstance(command, str)} - known.keys() == set()
 
 
 def test_every_form_of_the_table_exists() -> None:
@@ -149,13 +152,33 @@ def test_every_form_of_the_table_exists() -> None:
     assert {form for _, form in OFFERED if isinstance(form, str)} - known == set()
 
 
-def commands(command: Any, words: tuple[str, ...]) -> Iterator[str]:
-    """The words of each command below this one."""
+def test_the_commands_and_methods_that_pages_name_exist() -> None:
+    known = dict(leaf_commands(typer.main.get_command(app), ()))
+    client = Client("http://127.0.0.1:1", "fol_none")
+    wrong = []
+    for template in sorted((files("foliot.web.console") / "templates").iterdir(), key=lambda each: each.name):
+        text = template.read_text()
+        for found in re.finditer(r"\bclient\.([a-z_]+)(?:\.([a-z_]+))?\(", text):
+            noun = getattr(client, found[1], None)
+            if noun is None or (found[2] and not hasattr(noun, found[2])):
+                wrong.append((template.name, found[0]))
+        for found in re.finditer(r"\bfoliot ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)*)", text):
+            words = found[1].split()
+            name = next((name for n in (3, 2, 1) if (name := " ".join(words[:n])) in known), None)
+            takes_more = name is not None and any(
+                each.param_type_name == "argument" for each in known[name].params
+            )
+            if name is None or (len(words) > len(name.split()) and not takes_more):
+                wrong.append((template.name, found[0]))
+    assert wrong == []
+
+
+def leaf_commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The words of each command below this one, and the command."""
     if hasattr(command, "list_commands"):
         context = click.Context(command)
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            if found is not None:
-                yield from commands(found, (*words, name))
+            if (found := command.get_command(context, name)) is not None:
+                yield from leaf_commands(found, (*words, name))
     else:
-        yield " ".join(words)
+        yield " ".join(words), command
