@@ -103,10 +103,10 @@ class Spent:
     tokens: int = 0
     cost: Decimal = Decimal(0)
 
-    def add(self, told: Any) -> Mapping[str, Decimal]:
+    def add(self, counted: Any) -> Mapping[str, Decimal]:
         """Read the usage of an answer and return its amounts by unit. What is no number counts as none."""
-        told = told if isinstance(told, dict) else {}
-        given, made = _count(told.get("prompt_tokens")), _count(told.get("completion_tokens"))
+        counted = counted if isinstance(counted, dict) else {}
+        given, made = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
         found = {
             "tokens": Decimal(given + made),
             "input_tokens": Decimal(given),
