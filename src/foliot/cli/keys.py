@@ -180,7 +180,7 @@ def me_page(me: MeOut, url: str, now: datetime) -> Block:
                 ("key", f"fol_{me.key.prefix}_…"),
                 ("scopes", ", ".join(me.key.scopes) or "all that its owner may do"),
                 ("expires", expires),
-                ("jobs", f"{me.jobs:,} of {max_jobs}, each at most every {me.limits.min_interval} s"),
+                ("jobs", f"{me.jobs or 0:,} of {max_jobs}, each at most every {me.limits.min_interval} s"),
             )
         ),
     )

@@ -171,7 +171,9 @@ class MeOut(Shape):
     key: OwnKeyOut
     workspace: OwnWorkspaceOut
     limits: QuotasOut
-    jobs: int = Field(description="Jobs of the workspace that are not archived.")
+    jobs: int | None = Field(
+        description="Jobs of the workspace that are not archived; null if they were not counted."
+    )
 
 
 Slug = Annotated[

@@ -58,7 +58,7 @@ def member_out(member: Member) -> wire.MemberOut:
     )
 
 
-def me_out(caller: Caller, jobs: int) -> wire.MeOut:
+def me_out(caller: Caller, jobs: int | None) -> wire.MeOut:
     holder, home = caller.holder, caller.workspace
     assert holder.role is not None, "who has no role is not let in"
     return wire.MeOut(

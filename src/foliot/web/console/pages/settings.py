@@ -223,10 +223,12 @@ async def delete_secret(visit: Visit) -> Response:
 
 @section("limits")
 async def limits(visit: Visit) -> Context:
-    found, used = await asyncio.gather(
-        items_of(visit, "/limits", limit=None), visit.api.get("/usage", month=visit.param("month") or None)
+    found, used, me = await asyncio.gather(
+        items_of(visit, "/limits", limit=None),
+        visit.api.get("/usage", month=visit.param("month") or None),
+        visit.api.get("/me"),
     )
-    return {"limits": found, "quotas": QUOTAS, "usage": used}
+    return {"limits": found, "quotas": QUOTAS, "usage": used, "me": me}
 
 
 async def set_budget(visit: Visit) -> Response:
