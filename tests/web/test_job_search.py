@@ -159,9 +159,10 @@ async def test_a_word_is_found_beyond_the_jobs_that_are_looked_through_first(
     for name in ("night 1", "day 2", "night 3", "day 4", "night 5", "night 6"):
         await api.create_job(name=name)
         clock.advance(timedelta(seconds=1))
-    found, cursor = [], None
+    found: list[str] = []
+    cursor: str | None = None
     while cursor is not None or not found:
-        params = {"q": "night", "limit": 2} | ({"cursor": cursor} if cursor else {})
+        params: dict[str, Any] = {"q": "night", "limit": 2} | ({"cursor": cursor} if cursor else {})
         page = (await api.request("GET", "/jobs", params=params)).json()
         found += [each["name"] for each in page["items"]]
         cursor = page["next_cursor"]
