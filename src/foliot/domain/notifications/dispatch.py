@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.ids import ChannelId, IncidentId, JobId, RunId
-from foliot.domain.notifications import content as contents
+from foliot.domain.notifications import texts
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.content import DigestEntry, NoticeContent, NoticeKind, Occasion, Site
 from foliot.domain.notifications.incidents import (
@@ -399,10 +399,10 @@ def _names_of(incident: Incident) -> set[NoticeEvent]:
 def _content_of(tellings: Sequence[_Telling]) -> NoticeContent:
     first, *others = tellings
     if others:
-        return contents.several(first.occasion, [each.occasion for each in others], first.kind)
+        return texts.several(first.occasion, [each.occasion for each in others], first.kind)
     make = {
-        NoticeKind.OPENED: contents.opened,
-        NoticeKind.REMINDER: contents.reminder,
-        NoticeKind.RECOVERED: contents.recovered,
-    }.get(first.kind, contents.info)
+        NoticeKind.OPENED: texts.opened,
+        NoticeKind.REMINDER: texts.reminder,
+        NoticeKind.RECOVERED: texts.recovered,
+    }.get(first.kind, texts.info)
     return make(first.occasion)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import ChannelId, JobId, WorkspaceId
 from foliot.domain.notifications.channel import ChannelKind
-from foliot.domain.notifications.content import DigestEntry, Site, digest
+from foliot.domain.notifications.content import DigestEntry, Site
 from foliot.domain.notifications.dispatch import (
     ChannelState,
     Dispatcher,
@@ -27,6 +27,7 @@ from foliot.domain.notifications.dispatch import (
 from foliot.domain.notifications.incidents import Incident
 from foliot.domain.notifications.notice import JobNames, Notice
 from foliot.domain.notifications.rules import RuleSet, default_rule
+from foliot.domain.notifications.texts import digest
 from foliot.services.notifications.filter_steps import find_jobs_of
 from foliot.storage.identity import workspaces
 from foliot.storage.jobs import freezes
