@@ -222,7 +222,7 @@ async def test_a_rule_keeps_every_field_of_its_form(api: ApiHarness) -> None:
     answer = await post(api, "/console/settings/rules/new", session, **fields)
     assert answer.status_code == 303, answer.text
     [rule] = (await api.request("GET", "/notification-rules")).json()["items"]
-    assert (rule["events"], rule["channels"], rule["after_n"]) == (["late", "run_failed"], [channel], 2)
+    assert (rule["events"], rule["channels"], rule["after_n"]) == (["run_failed", "late"], [channel], 2)
     assert rule["scope"]["q"] == "type:http -tag:test"
     assert rule["scope"]["tags"] == ["billing", "sync"]
     assert rule["quiet_hours"]["timezone"] == "Europe/Madrid"

@@ -102,6 +102,7 @@ class DispatchState:
     incidents: dict[str, Incident] = field(default_factory=dict)  # open ones, by subject
     threads: dict[IncidentId, list[IncidentThread]] = field(default_factory=dict)
     last_messages: Mapping[tuple[str, ChannelId], datetime] = field(default_factory=dict)
+    skipped: Mapping[IncidentId, int] = field(default_factory=dict)  # planned times that did not run
     jobs: Mapping[JobId, JobNames] = field(default_factory=dict)
     runs: Mapping[RunId, RunNames] = field(default_factory=dict)
     frozen: frozenset[JobId] = frozenset()
@@ -184,7 +185,9 @@ class Dispatcher:
         incident = self._known.pop(notice.subject, None)
         if incident is None:
             return
-        incident = self._store(close_incident(incident, notice.at, str(notice.run_id or "")), is_open=False)
+        missed = max(incident.missed, self._state.skipped.get(incident.id, 0))
+        closed = close_incident(replace(incident, missed=missed), notice.at, str(notice.run_id or ""))
+        incident = self._store(closed, is_open=False)
         job = self._job(notice)
         if incident.is_muted:
             return
