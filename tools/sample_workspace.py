@@ -36,8 +36,10 @@ class ApiClient:
     base: str  # http://127.0.0.1:8700
     key: str
     workspace: str | None = None
+    sent: list[tuple[str, str, Any]] = field(default_factory=list, compare=False)  # method, path and body
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
+        self.sent.append((method, path, body))
         headers = {"Authorization": f"Bearer {self.key}"}
         if self.workspace:
             headers["Foliot-Workspace"] = self.workspace

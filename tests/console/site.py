@@ -46,6 +46,9 @@ VIEWS = {
     "/runs": ["?q=status:failed", "?q=status:waiting,ready,running", "?q=nonsense:%28"],
     "/runs/bulk": ["?action=retry&q=status:failed"],
     "/freezes": ["?reason=upgrade&after=latest"],
+    "/agenda": ["?view=week", "?view=heat", "?view=list"],
+    "/calendars/{calendar_id}": ["?year=2030"],
+    "/start/schedule": ["?when=30+2+*+*+*"],
 }
 
 
@@ -70,6 +73,7 @@ class Site:
     folder: Path
     workspaces: dict[str, Samples] = field(default_factory=dict)
     sessions: dict[tuple[str, str], Session] = field(default_factory=dict)
+    addresses: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     @cached_property
     def base(self) -> str:
@@ -97,14 +101,19 @@ class Site:
         known = self.sessions.get((workspace, role))
         if known is None:
             key = self.system_key if role == "system" else self.workspaces[workspace].keys[role]
-            answer = httpx.post(f"{self.base}/console/sign-in", data={"key": key})
-            assert answer.status_code == 303, answer.text
-            known = Session(answer.cookies[COOKIE], workspace if role == "system" else None)
+            known = self.sign_in(key, workspace if role == "system" else None)
             self.sessions[workspace, role] = known
         return known
 
+    def sign_in(self, key: str, workspace: str | None = None) -> Session:
+        answer = httpx.post(f"{self.base}/console/sign-in", data={"key": key})
+        assert answer.status_code == 303, answer.text
+        return Session(answer.cookies[COOKIE], workspace)
+
     def http(self, session: Session) -> httpx.Client:
-        return httpx.Client(base_url=self.base, cookies=session.cookies, timeout=60)
+        """A new connection for each request: the server may close an idle one in the moment in which it is used again."""
+        limits = httpx.Limits(max_keepalive_connections=0)
+        return httpx.Client(base_url=self.base, cookies=session.cookies, timeout=60, limits=limits)
 
     @contextmanager
     def context(self, browser: Any, session: Session, **options: Any) -> Iterator[Any]:
@@ -153,6 +162,13 @@ def parameters(path: str) -> list[str]:
 
 def page_addresses(site: Site, session: Session, ids: dict[str, str]) -> list[str]:
     """Every page that this person may open, with its views: the GET routes that answer with a whole page."""
+    known = site.addresses.get((session.cookie, ids["job_id"]))
+    if known is None:
+        known = site.addresses[session.cookie, ids["job_id"]] = _find_pages(site, session, ids)
+    return known
+
+
+def _find_pages(site: Site, session: Session, ids: dict[str, str]) -> list[str]:
     found = []
     with site.http(session) as http:
         for path in paths("GET"):

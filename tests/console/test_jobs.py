@@ -82,6 +82,17 @@ def test_the_editor_follows_type_and_kind_and_shows_what_changes(page: Any) -> N
     expect(page.locator("#graph")).to_contain_text("first of two")
 
 
+def test_a_day_that_is_ticked_in_the_editor_looks_so(page: Any) -> None:
+    page.goto("/console/jobs/new")
+    page.locator("#before summary").click()
+    day = page.locator("#before .days label", has_text="Mon")
+    colors = "each => [each, ...each.children].map(part => getComputedStyle(part).backgroundColor).join()"
+    before = day.evaluate(colors)
+    day.click()
+    expect(page.locator("input[name=window_mon]")).to_be_checked()
+    assert day.evaluate(colors) != before
+
+
 def test_two_editors_of_one_job_merge_their_changes(page: Any) -> None:
     create(page, "merged", "every hour")
     address = page.url + "/edit"

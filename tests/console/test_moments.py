@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.console.site import Site, needs_browser
+from tests.fork_server import environ_without_foliot, run_foliot
 from tests.stories.server_process import ServerProcess
 from tools.sample_workspace import SampleMaker
 
@@ -64,7 +65,16 @@ def pause(page: Any, reason: str) -> None:
 
 
 def run_count(site: Site, home: str, job: str) -> int:
-    return int(site.api(home).call("GET", f"/jobs/{job.rsplit('/', 1)[1]}")["run_count"])
+    return int(site.api(home).call("GET", f"/jobs/{job.rpartition('/')[2]}")["run_count"])
+
+
+def wait_for_runs_elsewhere(site: Site, count: int) -> None:
+    """Wait for runs of a job in another workspace that runs every two seconds: the scheduler is at work."""
+    probe = site.workspaces["acme"].jobs["heartbeat probe"]
+    before = run_count(site, "acme", probe)
+    SampleMaker(site.api("acme")).wait(
+        lambda: run_count(site, "acme", probe) >= before + count, "runs in another workspace"
+    )
 
 
 def test_1_a_stranger_makes_the_first_job_in_words_and_watches_it_run(page: Any) -> None:
@@ -124,30 +134,41 @@ def test_4_today_says_in_one_sentence_whether_all_is_well(page: Any, site: Site,
     expect(page.locator("#verdict .s-fail").first).to_be_visible()
 
 
-def test_5_the_agenda_lists_what_runs_tonight(page: Any) -> None:
+def test_5_the_agenda_lists_what_runs_tonight_with_the_freeze_over_it(
+    page: Any, site: Site, home: str
+) -> None:
     create(page, "backup", "every day at 3am")
     create(page, "often", "every 15 minutes")
     page.goto("/console/agenda?view=list")
     expect(page.locator("main")).to_contain_text("backup")
     expect(page.locator("main")).to_contain_text("often")
+    site.api(home).post("/freezes", {"reason": "database upgrade"})
+    page.goto("/console/agenda")
+    expect(page.locator("#agenda .lanes")).to_contain_text("often")
+    expect(page.locator("#agenda .frozen").first).to_be_attached()
+    calendar = page.request.get(page.get_by_role("link", name="Calendar file").get_attribute("href")).text()
+    assert "SUMMARY:backup" in calendar
 
 
 def test_6_a_freeze_holds_everything_and_leaves_each_job_as_it_was(page: Any, site: Site, home: str) -> None:
     job = create(page, "held", "every 1 second")
     paused = create(page, "paused before", "every hour")
     pause(page, "not ours to touch")
-    page.goto("/console/freezes?reason=upgrade")
-    expect(page.locator("main")).to_contain_text("upgrade")
-    site.api(home).post("/freezes", {"reason": "database upgrade"})
-    page.goto(job)
-    expect(page.locator("main")).to_contain_text("database upgrade")
-    held = run_count(site, home, job)
     page.goto("/console/freezes")
-    expect(page.locator("main")).to_contain_text("database upgrade")
-    page.get_by_role("button", name="Lift").first.click()
+    page.get_by_label("Reason").fill("database upgrade")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#preview")).to_contain_text("held")  # the name of the first job
+    page.get_by_role("button", name="Freeze now").click()
+    expect(page.locator("#freezes")).to_contain_text("database upgrade")
     page.goto(job)
-    expect(page.locator("#runs .s-ok").first).to_be_visible(timeout=SOON)
-    assert run_count(site, home, job) >= held
+    expect(page.locator("main")).to_contain_text("database upgrade")
+    wait_for_runs_elsewhere(site, 1)  # the runs that were ready have started
+    held = run_count(site, home, job)
+    wait_for_runs_elsewhere(site, 2)
+    assert run_count(site, home, job) == held
+    page.goto("/console/freezes")
+    page.get_by_role("button", name="Lift").first.click()
+    SampleMaker(site.api(home)).wait(lambda: run_count(site, home, job) > held, "a run after the freeze")
     page.goto(paused)
     expect(page.locator("#head")).to_contain_text("not ours to touch")
 
@@ -171,8 +192,31 @@ def test_7_a_run_that_waits_says_for_what_and_capacity_shows_the_limit(
     expect(page.locator("main")).to_contain_text("warehouse")
 
 
+def test_8_jobs_of_a_crontab_arrive_disabled_from_the_command_line_and_from_the_page(
+    page: Any, site: Site, home: str, tmp_path: Path
+) -> None:
+    (tmp_path / "crontab").write_text("30 2 * * 1-5 /usr/bin/backup --all\n@daily /usr/bin/rotate\n")
+    given = {"FOLIOT_API_URL": site.base, "FOLIOT_API_KEY": site.system_key, "FOLIOT_WORKSPACE": home}
+    done = run_foliot("import", "crontab", "crontab", cwd=tmp_path, env=environ_without_foliot() | given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page.goto("/console/jobs?q=status:disabled")
+    expect(page.locator("#jobs a.name")).to_have_count(2)
+    expect(page.locator("#jobs")).to_contain_text("02:30")
+    page.get_by_role("link", name="Import", exact=True).click()
+    page.get_by_label("File").fill("15 4 * * * /usr/bin/vacuum\nnonsense\n")
+    page.get_by_role("button", name="Show what it becomes").click()
+    expect(page.locator("#outcome")).to_contain_text("Nothing is stored yet")
+    expect(page.locator("#outcome")).to_contain_text("1 rejected")
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("link", name="Review the disabled jobs").click()
+    expect(page.locator("#jobs a.name")).to_have_count(3)
+    page.get_by_role("link", name="vacuum").click()
+    page.get_by_role("button", name="Resume", exact=True).first.click()
+    expect(page.locator("#head .status").first).to_have_text("active", ignore_case=True)
+
+
 def test_9_the_page_of_a_failure_answers_at_three_in_the_morning(site: Site, browser: Any) -> None:
-    """On a phone: what failed, why, the last lines of the log, and a button to try again."""
+    """On one screen of a phone: what failed and why, and a button to try again. Below: the last lines of the log."""
     run = site.workspaces["acme"].runs["sync customers"]
     phone = {"viewport": {"width": 390, "height": 844}}
     with site.context(browser, site.session("acme", "operator"), **phone) as context:
@@ -180,25 +224,32 @@ def test_9_the_page_of_a_failure_answers_at_three_in_the_morning(site: Site, bro
         page.goto(f"/console/runs/{run}")
         expect(page.locator("main")).to_contain_text("db-2 refused the connection")
         expect(page.locator("main")).to_contain_text("connecting to db-2")
-        page.get_by_role("button", name=re.compile("^(Retry|Run again)")).first.click()
+        retry = page.get_by_role("button", name=re.compile("^(Retry|Run again)")).first
+        for each in (page.locator("#head", has_text="db-2 refused the connection"), retry):
+            expect(each).to_be_in_viewport()
+        retry.click()
         page.goto("/console/runs?q=status:failed,running,ready")
         expect(page.locator("main")).to_contain_text("sync customers #2")
 
 
-def test_10_two_people_who_edit_one_job_do_not_overwrite_each_other(page: Any, site: Site) -> None:
+def test_10_two_people_who_edit_one_job_do_not_overwrite_each_other(
+    page: Any, site: Site, home: str, browser: Any
+) -> None:
     job = create(page, "shared", "every hour")
-    second = page.context.new_page()
+    member = site.api(home).post("/members", {"kind": "user", "name": "Elena", "role": "editor"})
+    key = site.api(home).post("/keys", {"name": "Elena's", "principal": member["id"]})["secret"]
     page.goto(f"{job}/edit")
-    second.goto(f"{job}/edit")
-    page.get_by_label("Name", exact=True).fill("shared by the first")
-    page.get_by_role("button", name="Save").click()
-    expect(page.locator("h1")).to_have_text("shared by the first")
-    second.get_by_label("Name", exact=True).fill("shared by the second")
-    second.get_by_role("button", name="Save").click()
-    expect(second.get_by_role("alert")).to_contain_text("revision")
-    assert (
-        second.get_by_label("Name", exact=True).input_value() == "shared by the second"
-    )  # nothing typed is lost
+    with site.context(browser, site.sign_in(key)) as theirs:
+        second = theirs.new_page()
+        second.goto(f"{job}/edit")
+        page.get_by_label("Name", exact=True).fill("shared by the first")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("h1")).to_have_text("shared by the first")
+        second.get_by_label("Name", exact=True).fill("shared by the second")
+        second.get_by_role("button", name="Save").click()
+        expect(second.get_by_role("alert")).to_contain_text("revision")
+        # Nothing typed is lost.
+        expect(second.get_by_label("Name", exact=True)).to_have_value("shared by the second")
     page.goto(job)
     expect(page.locator("h1")).to_have_text("shared by the first")
     page.get_by_role("link", name="Changes").first.click()

@@ -139,6 +139,9 @@ async def test_ends_of_jobs_and_keys_are_reported_a_week_before_and_once(
     assert await watch_expiries(office.database) == 0
     await office.notify()
     assert sorted(mail.subjects) == ["[default] ending ends soon", "[default] key laptop ends soon"]
+    bodies = sorted(str(message.get_body(("plain",))) for _, message in mail.came)
+    assert "Ends Sun 24 Jan 12:00 UTC, in 5 days." in bodies[0] + bodies[1]
+    assert "Ends Mon 25 Jan 12:00 UTC, in 6 days." in bodies[0] + bodies[1]
     office.clock.advance(7 * DAY)
     assert await watch_expiries(office.database) == 0
     assert office.sql("SELECT count(*) FROM foliot.expiry_notices") == [(0,)]

@@ -26,6 +26,8 @@ from foliot.domain.policy import Breaker, NotifyPolicy, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
 from foliot.services.jobs import jobs
+from foliot.services.messaging import events
+from foliot.services.messaging.events import EventFilter
 from foliot.services.notifications import channels, incidents, rules
 from foliot.services.notifications.dispatch import CLOSED_ARE_KEPT, dispatch, prune
 from foliot.services.scheduling import freezes
@@ -121,6 +123,23 @@ async def test_a_muted_incident_says_nothing_and_a_snoozed_one_waits(
     await office.jobs.end(job_id)
     await office.notify()
     assert len(mail.came) == 2
+
+
+async def test_listeners_hear_of_incidents(office: Office) -> None:
+    started = await events.listen(office.database, office.workspace)
+    job_id = await failing(office)
+    found = incident_id(office)
+    await incidents.acknowledge(office.database, office.scope, found)
+    await office.jobs.end(job_id)
+    await office.notify()
+    heard = await events.after(
+        office.database, office.workspace, started.place, EventFilter(kinds=("incident",), job_id=job_id)
+    )
+    assert [(each.kind, each.object_id) for each in heard.events] == [
+        ("incident.opened", found),
+        ("incident.acknowledged", found),
+        ("incident.closed", found),
+    ]
 
 
 async def test_after_n_and_cooldown_hold_messages_back(office: Office, mail: MailServer) -> None:

@@ -30,8 +30,9 @@ from foliot.egress.client import Egress
 from foliot.engine.courier import Courier
 from foliot.engine.scheduler import Scheduler
 from foliot.engine.sweeper import Sweeper
+from foliot.handlers.action import ActionHandler
 from foliot.handlers.dependencies import EgressPolicy, HandlerDeps
-from foliot.handlers.registry import Assignment, Handler, HandlerResult, load_handlers, succeeded
+from foliot.handlers.registry import Assignment, Handler, HandlerResult, load_handlers
 from foliot.sdk import AsyncClient
 from foliot.services.hints import Hint
 from foliot.services.identity.installation import first_start
@@ -64,6 +65,9 @@ SELECT min(at) FROM (
 _BUSY = """
 SELECT j.name FROM (SELECT job_id FROM foliot.ready WHERE available_at <= %(now)s UNION ALL SELECT job_id FROM foliot.leases) AS open
   JOIN foliot.jobs j ON j.id = open.job_id WHERE j.name <> ALL (%(held)s)"""
+_DUE = """
+SELECT EXISTS (SELECT FROM foliot.timers WHERE due_at <= %(now)s) OR EXISTS (SELECT FROM foliot.waiting)
+    OR EXISTS (SELECT FROM foliot.notices) OR EXISTS (SELECT FROM foliot.leases) OR EXISTS (SELECT FROM foliot.ready WHERE available_at <= %(now)s)"""
 _STATE = """
 SELECT (SELECT count(*) FROM foliot.runs), (SELECT count(*) FROM foliot.runs WHERE status IS NULL), (SELECT count(*) FROM foliot.attempts),
        (SELECT count(*) FROM foliot.waiting), (SELECT count(*) FROM foliot.notices), (SELECT count(*) FROM foliot.workers),
@@ -81,10 +85,6 @@ class FunctionHandler:
 
     async def close(self) -> None:
         pass
-
-
-async def do_nothing(assignment: Assignment) -> HandlerResult:
-    return succeeded()
 
 
 @dataclass
@@ -154,14 +154,14 @@ class VirtualServer:
 
     @asynccontextmanager
     async def worker(
-        self, types: Mapping[str, Function] | None = None, event_url: str | None = None, permits: int = 10
+        self, types: Mapping[str, Handler] | None = None, event_url: str | None = None, permits: int = 10
     ) -> AsyncIterator[WorkerLoops]:
-        """A worker with all handlers of the product, and these job types."""
+        """A worker of the default queue with all handlers of the product, and these job types."""
         deps = HandlerDeps(self.database, egress_policy=LOCAL, event_url=event_url, announce=self.announce)
-        given: dict[str, Handler] = {name: FunctionHandler(each) for name, each in (types or {}).items()}
+        given = types or {}
         described = [JobTypeDescription(name, "A type of this story.", {"type": "object"}) for name in given]
-        handlers = load_handlers(deps) | given
-        link = LocalLink(self.database, "worker", LEASE, vault=self.vault, described=described)
+        handlers = {**load_handlers(deps), **given, "action": ActionHandler(given)}
+        link = LocalLink(self.database, "worker", LEASE, ("default",), self.vault, described=described)
         loops = WorkerLoops(link, handlers, permits)
         stopping = asyncio.Event()
         await loops.worker.register()
@@ -204,7 +204,7 @@ class VirtualServer:
             self.announce(Hint.READY)
             await wait_until(self._is_idle)
             await self._notify()
-            if self.sql(_STATE) == before:
+            if not self._is_due() or self.sql(_STATE) == before:
                 return
 
     def _is_idle(self) -> bool:
@@ -213,6 +213,11 @@ class VirtualServer:
         return not self.owner.execute(_BUSY, held).fetchall() and all(
             each.worker.reporter.unsent == 0 for each in self.workers
         )
+
+    def _is_due(self) -> bool:
+        """Whether a further step may find something at this instant."""
+        [(found,)] = self.owner.execute(_DUE, {"now": self.now()}).fetchall()
+        return bool(found)
 
     async def _notify(self) -> None:
         is_more = True

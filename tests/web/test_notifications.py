@@ -74,6 +74,36 @@ async def test_a_channel_that_could_not_work_is_refused(
     assert pointer in answer.text
 
 
+@pytest.mark.parametrize(
+    ("terms", "pointer"),
+    [
+        ({"recipients": ["ops"]}, "/recipients/0"),
+        ({"recipients": ["a@b.test\r\nBcc: c@d.test"]}, "/recipients/0"),
+        ({"quiet_hours": {"start": "08:00", "end": "08:00"}}, "/quiet_hours"),
+        (
+            {"quiet_hours": {"start": "08:00", "end": "09:00", "timezone": "Mars/Base"}},
+            "/quiet_hours/timezone",
+        ),
+        ({"scope": {"q": "owner:me"}}, "/scope/q"),
+    ],
+)
+async def test_a_rule_that_could_not_work_is_refused(
+    api: ApiHarness, terms: dict[str, Any], pointer: str
+) -> None:
+    rule = {"name": "x", "events": ["run_failed"], **terms}
+    answer = await api.request("POST", "/notification-rules", json=rule)
+    assert answer.status_code == 422, answer.text
+    assert [each["pointer"] for each in answer.json()["errors"]] == [pointer]
+
+
+async def test_a_channel_has_the_zone_of_its_people(api: ApiHarness) -> None:
+    made = await create(api, "/channels", {**MAIL, "timezone": "Asia/Tokyo"})
+    assert made["timezone"] == "Asia/Tokyo"
+    answer = await api.request("PUT", f"/channels/{made['id']}", json={**MAIL, "timezone": "Asia/Tokio"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/timezone"
+
+
 async def test_a_rule_names_channels_and_jobs_of_its_own_workspace(api: ApiHarness) -> None:
     channel = await create(api, "/channels", MAIL)
     theirs = await create(api, "/channels", MAIL, who="globex")

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from foliot.channels.email_message import build_email
-from foliot.domain.delivery import Accepted, Came, Rejected, Unanswered
+from foliot.domain.delivery import Accepted, Came, Partly, Rejected, Unanswered
 from foliot.egress.client import AddressRefused, Egress, NoAnswer
 from foliot.egress.url import HttpTarget
 from foliot.services.messaging.courier import LEASE, OutgoingNotice
@@ -141,11 +141,12 @@ class EmailChannel:
             return Unanswered(
                 f"No answer from the mail server: {str(error)[:LONGEST_ANSWER] or type(error).__name__}."
             )
-        bad = tuple((address, _line(answer)) for address, answer in refused.items() if answer[0] >= 500)
         count = len(notice.recipients) - len(refused)
-        return Accepted(
-            250, f"The mail server took it for {count} of {len(notice.recipients)} recipients.", refused=bad
-        )
+        sentence = f"The mail server took it for {count} of {len(notice.recipients)} recipients"
+        bad, left = _divide(refused)
+        if left:  # such as greylisting: the others have it
+            return Partly(f"{sentence}: {_line(refused[left[0]])}", left, refused[left[0]][0], refused=bad)
+        return Accepted(250, f"{sentence}.", refused=bad)
 
     def _connect(self, server: MailServer, addresses: Sequence[str]) -> smtplib.SMTP:
         last: OSError | None = None
@@ -181,11 +182,18 @@ class _PinnedSmtp(smtplib.SMTP):
 
 
 def _all_refused(found: Mapping[str, tuple[int, bytes]]) -> Came:
-    bad = tuple((address, _line(answer)) for address, answer in found.items() if answer[0] >= 500)
+    bad, left = _divide(found)
     code = max(answer[0] for answer in found.values())
     sentence = f"The mail server refused every recipient: {_line(next(iter(found.values())))}"
-    # A temporary refusal of some is tried again; those refused for good are left out then.
-    return Rejected(code, sentence, refused=bad) if len(bad) == len(found) else Unanswered(sentence)
+    if not bad:
+        return Unanswered(sentence)
+    return Partly(sentence, left, refused=bad) if left else Rejected(code, sentence, refused=bad)
+
+
+def _divide(found: Mapping[str, tuple[int, bytes]]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Return the addresses that were refused for good, with the answers, and those that were refused for now."""
+    bad = tuple((address, _line(answer)) for address, answer in found.items() if answer[0] >= 500)
+    return bad, tuple(address for address, answer in found.items() if answer[0] < 500)
 
 
 def _line(answer: tuple[int, bytes]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from foliot.channels.webhook import WebhookChannel
-from foliot.domain.delivery import Came, Rejected
+from foliot.domain.delivery import Accepted, Came, Partly, Rejected
+from foliot.domain.masking import Masks
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.services.messaging.courier import OutgoingMessage, OutgoingNotice, Parcel
 
@@ -23,4 +25,14 @@ class ParcelSender:
         send = self._notices.get(parcel.kind)
         if send is None:
             return Rejected(None, f"Channels of the kind {parcel.kind.value} are not served here.")
-        return await send(parcel)
+        return _masked(await send(parcel), Masks(parcel.masks))
+
+
+def _masked(came: Came, masks: Masks) -> Came:
+    """Hide values of secrets that the peer repeats in its answer: everybody in the workspace reads the log of deliveries."""
+    if not masks:
+        return came
+    if isinstance(came, Accepted | Partly | Rejected):
+        refused = tuple((address, masks.text(reason)) for address, reason in came.refused)
+        return replace(came, sentence=masks.text(came.sentence), refused=refused)
+    return replace(came, sentence=masks.text(came.sentence))

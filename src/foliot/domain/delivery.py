@@ -107,7 +107,18 @@ class Rejected:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-Came = Answered | Unanswered | Undeliverable | Accepted | Rejected
+@dataclass(frozen=True, slots=True)
+class Partly:
+    """A channel's peer took the message for some recipients or refused them for good; the others, `left`, are tried again."""
+
+    sentence: str
+    left: tuple[str, ...]
+    status: int | None = None
+    asked: timedelta | None = None
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+Came = Answered | Unanswered | Undeliverable | Accepted | Partly | Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,10 @@ def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> De
             return Delivered(status)
         case Answered(status=status, sentence=sentence) if status == GONE:
             return Dead(status, sentence, stops=True)
-        case Answered(status=status, sentence=sentence, asked=asked):
+        case (
+            Answered(status=status, sentence=sentence, asked=asked)
+            | Partly(status=status, sentence=sentence, asked=asked)
+        ):
             wait = max(_wait(taken.attempts, chance), min(asked or timedelta(0), LONGEST_WAIT))
             return _again(taken, now, wait, status, sentence)
         case Unanswered(sentence=sentence):

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from random import Random, SystemRandom
 
-from foliot.domain.delivery import Came
+from foliot.domain.delivery import Came, Unanswered
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.engine.loop import AT_ONCE, about
@@ -80,7 +80,7 @@ class Courier:
 
     async def _deliver(self, parcel: Parcel) -> None:
         try:
-            came = await self._send(parcel)
+            came = await self._try(parcel)
             async with self._writing:
                 await record(self._database, parcel.taken, came)
         except Unavailable as error:
@@ -89,6 +89,15 @@ class Courier:
             )
         except Exception:  # one bad delivery must not end the others
             log.exception("delivery.failed", extra={"delivery": str(parcel.taken.id)})
+
+    async def _try(self, parcel: Parcel) -> Came:
+        try:
+            return await self._send(parcel)
+        except Exception as error:  # recorded, so that it waits longer each time and ends
+            log.exception("delivery.broke", extra={"delivery": str(parcel.taken.id)})
+            return Unanswered(
+                f"Foliot could not send it: {type(error).__name__}. The server's log has the details."
+            )
 
     def _free(self, task: asyncio.Task[None], parcel: Parcel) -> None:
         self._sending.discard(task)

@@ -38,7 +38,7 @@ class EventOut(Shape):
     id: str = Field(description="Send the last one as Last-Event-ID to resume.")
     kind: str = Field(examples=["run.succeeded", "job.paused", "freeze.turned_on"])
     at: Instant
-    object_id: Id | None = Field(description="The calendar or freeze; else null.")
+    object_id: Id | None = Field(description="The calendar, freeze or incident; else null.")
     job_id: Id | None
     job_name: str | None
     run_id: Id | None

@@ -47,6 +47,7 @@ class LeaseOut(Shape):
     )
     deadline_at: Instant = Field(description="When the attempt times out.")
     overdue: bool = Field(description="Past its deadline, or its worker fell silent.")
+    overdue_ms: int = Field(default=0, description="For how long; 0 while it is in time.")
 
 
 class LeasesOut(Shape):

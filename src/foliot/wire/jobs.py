@@ -29,6 +29,16 @@ TypeName = Annotated[
 ]
 TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=TRIMMED)]
 HostName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=TRIMMED)]
+Recipient = Annotated[
+    str,
+    StringConstraints(
+        max_length=320,
+        pattern=described(
+            r'^([^\s@<>,;:"()\[\]\\]+@[^\s@<>,;:"()\[\]\\]+|\+?[0-9]{6,15})$',
+            "A recipient is a mail address, or a phone number of 6 to 15 digits.",
+        ),
+    ),
+]
 JsonObject = dict[str, Any]
 
 
@@ -72,12 +82,10 @@ class Notify(Shape):
     email: bool = Field(default=True, description="The workspace's email channels.")
     slack: bool = Field(default=False, description="Its Slack channels.")
     whatsapp: bool = Field(default=False, description="Its WhatsApp channels.")
-    recipients: list[Annotated[str, StringConstraints(min_length=3, max_length=320, pattern=r"^\S+$")]] = (
-        Field(
-            default=[],
-            max_length=50,
-            description="Mail addresses and phone numbers, instead of those of the channels.",
-        )
+    recipients: list[Recipient] = Field(
+        default=[],
+        max_length=50,
+        description="Mail addresses and phone numbers, instead of those of the channels.",
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, StringConstraints, Tag, model_validat
 
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
+from foliot.wire.jobs import Recipient
 from foliot.wire.rooms import SecretNamed
 from foliot.wire.shape import Shape, refusal, tag
 
@@ -152,6 +153,12 @@ class ChannelIn(Shape):
     name: ShortName
     config: ChannelConfig
     enabled: bool = True
+    timezone: str | None = Field(
+        default=None,
+        max_length=64,
+        description="Of the people whom it reaches: quiet hours of rules are in this zone. Default: the zone of the rule.",
+        examples=["Europe/Madrid"],
+    )
 
 
 class RefusedAddressOut(Shape):
@@ -186,7 +193,17 @@ class QuietHoursIn(Shape):
 
     start: TimeOfDay
     end: TimeOfDay
-    timezone: str | None = Field(default=None, max_length=64, description="Default: the workspace's zone.")
+    timezone: str | None = Field(
+        default=None,
+        max_length=64,
+        description="For channels without a zone of their own. Default: the workspace's zone.",
+    )
+
+    @model_validator(mode="after")
+    def _a_span(self) -> QuietHoursIn:
+        if self.start == self.end:
+            raise refusal("quiet_hours", "Quiet hours end at another time than they start.")
+        return self
 
 
 class RuleScopeIn(Shape):
@@ -210,8 +227,10 @@ class NotificationRuleIn(Shape):
         default=[], max_length=20, description="Where messages go. Without any, the rule mutes its events."
     )
     scope: RuleScopeIn = RuleScopeIn()
-    recipients: list[str] = Field(
-        default=[], max_length=MOST_RECIPIENTS, description="Instead of the recipients of the channels."
+    recipients: list[Recipient] = Field(
+        default=[],
+        max_length=MOST_RECIPIENTS,
+        description="Instead of the recipients of the channels: mail addresses for e-mail, phone numbers for WhatsApp.",
     )
     after_n: int = Field(
         default=1, ge=1, le=1_000, description="Failures of an incident before its first message."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from foliot.domain.explain.reasons import BY_ITSELF, SENTENCES, name_closed_calendars
@@ -114,6 +114,14 @@ def explain_crowded(record: Recorded, place: QueuePosition, places: int) -> Expl
         "It starts when one of those ends; raise the concurrency of a worker, or start another one, to do more at once.",
         place,
     )
+
+
+def explain_holder(worker: str, late: timedelta) -> str:
+    """Name the worker of a running attempt, and for how long it is overdue."""
+    if late <= timedelta(0):
+        return f"Worker {worker} holds it."
+    minutes = late // timedelta(minutes=1)
+    return f"Worker {worker} holds it and is overdue by {minutes} min: the next sweep takes the run back."
 
 
 def quote(job: Job, instant: datetime) -> str:

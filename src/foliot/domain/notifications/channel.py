@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -29,6 +29,7 @@ class ChannelDefinition:
     config: Mapping[str, Any]
     receiver: str
     enabled: bool = True
+    timezone: str | None = None  # of the people whom it reaches: quiet hours follow it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,10 @@ class Channel:
 def recipients_of(kind: ChannelKind, config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the addresses that the channel itself names."""
     return tuple(config.get("to", ())) if kind in (ChannelKind.EMAIL, ChannelKind.WHATSAPP) else ()
+
+
+def of_kind(kind: ChannelKind, recipients: Iterable[str]) -> tuple[str, ...]:
+    """Return those recipients of a rule or job that a channel of this kind can reach: mail addresses or phone numbers."""
+    return tuple(
+        each for each in recipients if kind is (ChannelKind.EMAIL if "@" in each else ChannelKind.WHATSAPP)
+    )

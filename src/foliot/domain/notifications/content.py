@@ -223,7 +223,10 @@ def info(on: Occasion) -> NoticeContent:
     assert notice is not None
     verb, severity = _INFO.get(notice.event, (notice.event.value.replace("_", " "), Severity.NEUTRAL))
     lines = []
-    if by := notice.facts.get("by"):
+    if ends_at := notice.facts.get("ends_at"):
+        at = datetime.fromisoformat(str(ends_at))
+        lines.append(f"Ends {local_time(at, on.zone)}, in {span(at - on.now)}.")
+    elif by := notice.facts.get("by"):
         lines.append(f"By {_person(str(by))}, {local_time(notice.at, on.zone)}.")
     else:
         lines.append(f"{local_time(notice.at, on.zone)}.")

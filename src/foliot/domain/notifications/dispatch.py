@@ -8,7 +8,7 @@ Why: docs/decisions/910-incidents.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -18,11 +18,13 @@ from foliot.domain.notifications import content as contents
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.content import DigestEntry, NoticeContent, NoticeKind, Occasion, Site
 from foliot.domain.notifications.incidents import (
+    REMINDERS,
     Incident,
     add_trouble,
     after_reminder,
     announced,
     close_incident,
+    look_again,
     open_incident,
 )
 from foliot.domain.notifications.notice import TROUBLES, JobNames, Notice, NoticeEvent, RunNames
@@ -43,6 +45,7 @@ class ChannelState:
     window_at: datetime | None = None
     window_count: int = 0
     digest_at: datetime | None = None
+    timezone: str | None = None  # of the people whom it reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class WaitingEntry:
     channel_id: ChannelId
     incident_id: IncidentId | None
     entry: DigestEntry
+    recipients: tuple[str, ...] = ()
+    due_at: datetime | None = None  # the end of quiet hours, as in PlannedMessage
 
 
 @dataclass(slots=True)
@@ -123,6 +128,7 @@ class Dispatcher:
         self._threads = {incident_id: list(found) for incident_id, found in state.threads.items()}
         self._tellings: list[_Telling] = []
         self._plan = DispatchPlan()
+        self._last_messages = dict(state.last_messages)
         self._budgets = dict(state.channels)
 
     def plan(self, notices: Iterable[Notice], reminders: Iterable[Incident] = ()) -> DispatchPlan:
@@ -131,6 +137,8 @@ class Dispatcher:
                 self._trouble(notice)
             elif notice.event is NoticeEvent.RECOVERED:
                 self._recovery(notice)
+            elif notice.event is NoticeEvent.JOB_ARCHIVED:
+                self._archive(notice)
             else:
                 self._inform(notice)
         for incident in reminders:
@@ -145,22 +153,31 @@ class Dispatcher:
         return plan
 
     def _trouble(self, notice: Notice) -> None:
-        incident = self._known.get(notice.subject)
+        incident, job = self._known.get(notice.subject), self._job(notice)
         if incident is None:
+            if job is not None and job.is_archived:
+                return  # nothing would ever close it
             incident = open_incident(IncidentId(self._new_id()), notice)
             self._new[incident.id] = incident
         incident = self._store(add_trouble(incident, notice))
-        job = self._job(notice)
-        if incident.is_silent(self._state.now) or (job is not None and job.id in self._state.frozen):
-            return
+        if not incident.is_silent(self._state.now) and not self._is_frozen(incident):
+            self._announce(incident, notice.names, notice)
+
+    def _announce(self, incident: Incident, names: Collection[NoticeEvent], notice: Notice | None) -> None:
+        """Tell the channels that have not heard of the incident and whose rules want it now."""
         informed = {each.channel_id for each in self._threads.get(incident.id, ())}
-        for each in self._state.rules.destinations(notice.names, job):
+        for each in self._state.rules.destinations(names, self._job_of(notice, incident)):
             if each.channel_id in informed or each.channel_id not in self._budgets:
                 continue
-            if max(incident.failures, 1) < each.after_n or self._cools(incident, each):
+            if NoticeEvent.RUN_FAILED in names and incident.failures < each.after_n:
                 continue
+            until = self._cools_until(incident, each)
+            if until is not None:
+                incident = self._store(look_again(incident, until))
+                continue
+            at = self._quiet_until(each) or self._state.now
+            incident = self._store(announced(incident, at, is_first=not self._threads.get(incident.id)))
             self._join(incident, each)
-            incident = self._store(announced(incident, self._quiet_until(each) or self._state.now))
             self._tell(NoticeKind.OPENED, notice, incident, each)
 
     def _recovery(self, notice: Notice) -> None:
@@ -169,7 +186,7 @@ class Dispatcher:
             return
         incident = self._store(close_incident(incident, notice.at, str(notice.run_id or "")), is_open=False)
         job = self._job(notice)
-        if incident.is_silent(self._state.now):
+        if incident.is_muted:
             return
         by_channel = {
             each.channel_id: each for each in self._state.rules.destinations({NoticeEvent.RECOVERED}, job)
@@ -180,6 +197,12 @@ class Dispatcher:
                 self._tell(
                     NoticeKind.RECOVERED, notice, incident, replace(terms, recipients=thread.recipients)
                 )
+
+    def _archive(self, notice: Notice) -> None:
+        """Close the incident of a job that nobody runs any more. Who archives a job needs no message about its failures."""
+        incident = self._known.pop(notice.subject, None)
+        if incident is not None:
+            self._store(close_incident(incident, notice.at, "archived"), is_open=False)
 
     def _inform(self, notice: Notice) -> None:
         job = self._job(notice)
@@ -213,15 +236,26 @@ class Dispatcher:
             or incident.remind_at > self._state.now
         ):
             return
-        incident = self._store(after_reminder(incident, self._state.now))
-        if incident.is_silent(self._state.now) or incident.job_id in self._state.frozen:
+        if incident.is_silent(self._state.now) or self._is_frozen(incident):
+            self._store(look_again(replace(incident, remind_at=None), self._state.now + REMINDERS[0]))
             return
-        job = self._state.jobs.get(incident.job_id) if incident.job_id else None
-        by_channel = {each.channel_id: each for each in self._state.rules.destinations({incident.event}, job)}
+        incident = self._store(after_reminder(incident, self._state.now))
+        names = _names_of(incident)
+        known = names | {NoticeEvent.RETRIES_EXHAUSTED} if NoticeEvent.RUN_FAILED in names else names
+        by_channel = {
+            each.channel_id: each
+            for each in self._state.rules.destinations(known, self._job_of(None, incident))
+        }
         for thread in self._threads.get(incident.id, ()):
             terms = by_channel.get(thread.channel_id)
-            if terms is not None and self._quiet_until(terms) is None:  # the message that waits is enough
+            if terms is None:
+                continue
+            quiet_until = self._quiet_until(terms)
+            if quiet_until is None:
                 self._tell(NoticeKind.REMINDER, None, incident, replace(terms, recipients=thread.recipients))
+            else:
+                incident = self._store(look_again(incident, quiet_until))
+        self._announce(incident, names, None)
 
     def _store(self, incident: Incident, *, is_open: bool = True) -> Incident:
         if incident.id in self._new:
@@ -233,21 +267,32 @@ class Dispatcher:
         return incident
 
     def _job(self, notice: Notice) -> JobNames | None:
-        return self._state.jobs.get(notice.job_id) if notice.job_id is not None else None
+        return self._job_of(notice, None)
 
-    def _cools(self, incident: Incident, terms: Destination) -> bool:
-        """Return whether the channel heard of this subject within the rule's cooldown."""
-        if not terms.cooldown:
-            return False
-        last = self._state.last_messages.get((incident.subject, terms.channel_id))
-        return last is not None and last + terms.cooldown > self._state.now
+    def _job_of(self, notice: Notice | None, incident: Incident | None) -> JobNames | None:
+        job_id = notice.job_id if notice else incident.job_id if incident else None
+        return self._state.jobs.get(job_id) if job_id is not None else None
+
+    def _is_frozen(self, incident: Incident) -> bool:
+        return incident.job_id in self._state.frozen
+
+    def _cools_until(self, incident: Incident, terms: Destination) -> datetime | None:
+        """Return when the rule's cooldown ends, if the channel heard of this subject within it."""
+        last = self._last_messages.get((incident.subject, terms.channel_id))
+        if last is None or last + terms.cooldown <= self._state.now:
+            return None
+        return last + terms.cooldown
 
     def _quiet_until(self, terms: Destination) -> datetime | None:
-        return terms.quiet_hours.end_after(self._state.now) if terms.quiet_hours else None
+        """Return when the quiet hours of the rule end, in the zone of the people whom the channel reaches."""
+        channel = self._budgets.get(terms.channel_id)
+        zone = channel.timezone if channel else None
+        return terms.quiet_hours.end_after(self._state.now, zone) if terms.quiet_hours else None
 
     def _join(self, incident: Incident, terms: Destination) -> None:
         thread = IncidentThread(terms.channel_id, terms.recipients)
         self._threads.setdefault(incident.id, []).append(thread)
+        self._last_messages[incident.subject, terms.channel_id] = self._state.now
         self._plan.threads.append((incident.id, incident.subject, thread))
 
     def _tell(
@@ -255,13 +300,7 @@ class Dispatcher:
     ) -> None:
         if terms.channel_id not in self._budgets:
             return  # disabled, or deleted meanwhile
-        job = (
-            self._job(notice)
-            if notice
-            else self._state.jobs.get(incident.job_id)
-            if incident and incident.job_id
-            else None
-        )
+        job = self._job_of(notice, incident)
         run_id = (notice.run_id if notice else None) or (incident.last_run_id if incident else None)
         run = self._state.runs.get(run_id) if run_id is not None else None
         on = Occasion(self._state.site, self._state.now, notice, job, run, incident)
@@ -274,7 +313,15 @@ class Dispatcher:
             incident = each.occasion.incident
             is_single = incident is None or each.kind is NoticeKind.REMINDER
             shared = place if is_single or incident is None else incident.fingerprint
-            key = (each.kind, each.destination.channel_id, each.destination.recipients, shared)
+            terms = each.destination
+            key = (
+                each.kind,
+                terms.channel_id,
+                terms.recipients,
+                terms.attachments,
+                self._quiet_until(terms),
+                shared,
+            )
             groups.setdefault(key, []).append(each)
         return list(groups.values())
 
@@ -329,10 +376,24 @@ class Dispatcher:
                 incident.failures if incident and each.kind is NoticeKind.OPENED else 0,
                 self._state.now,
             )
-            self._plan.entries.append(WaitingEntry(channel_id, incident.id if incident else None, entry))
+            terms = each.destination
+            self._plan.entries.append(
+                WaitingEntry(
+                    channel_id,
+                    incident.id if incident else None,
+                    entry,
+                    terms.recipients,
+                    self._quiet_until(terms),
+                )
+            )
             budget = self._budgets[channel_id]
             if budget.digest_at is None:
                 self._budgets[channel_id] = replace(budget, digest_at=self._state.now + DIGEST_AFTER)
+
+
+def _names_of(incident: Incident) -> set[NoticeEvent]:
+    """Return the events under which rules know an open incident."""
+    return {incident.event, *((NoticeEvent.RUN_FAILED,) if incident.failures else ())}
 
 
 def _content_of(tellings: Sequence[_Telling]) -> NoticeContent:

@@ -68,7 +68,7 @@ class Incident:
         return IncidentState.OPEN if self.acknowledged_at is None else IncidentState.ACKNOWLEDGED
 
     def is_silent(self, now: datetime) -> bool:
-        """Return whether no message may leave now, whatever happens."""
+        """Return whether no message about trouble may leave now."""
         return self.is_muted or (self.snoozed_until is not None and self.snoozed_until > now)
 
 
@@ -106,9 +106,19 @@ def close_incident(incident: Incident, at: datetime, by: str) -> Incident:
     return replace(incident, closed_at=at, closed_by=by, remind_at=None)
 
 
-def announced(incident: Incident, at: datetime) -> Incident:
-    """Count the first reminder from a message that leaves at `at`, unless people have ended the reminders."""
-    return incident if incident.remind_at is None else replace(incident, remind_at=at + REMINDERS[0])
+def announced(incident: Incident, at: datetime, *, is_first: bool) -> Incident:
+    """Count the reminders from a message that leaves at `at`, unless people have ended them."""
+    if incident.remind_at is None:
+        return incident
+    reminders = 0 if is_first else incident.reminders
+    return replace(incident, remind_at=at + REMINDERS[0], reminders=reminders)
+
+
+def look_again(incident: Incident, at: datetime) -> Incident:
+    """Look at the incident again at `at` or before: a freeze, a cooldown or quiet hours hold a message back."""
+    if incident.acknowledged_at is not None or incident.is_muted:
+        return incident
+    return replace(incident, remind_at=at if incident.remind_at is None else min(at, incident.remind_at))
 
 
 def after_reminder(incident: Incident, now: datetime) -> Incident:
@@ -128,9 +138,11 @@ def mute(incident: Incident, at: datetime, by: str) -> Incident:
 
 
 def unmute(incident: Incident, now: datetime) -> Incident:
-    return replace(incident, muted_at=None, muted_by=None, remind_at=now + REMINDERS[0])
+    """Send messages again. Reminders come again too, unless a person works on it."""
+    remind_at = now + REMINDERS[0] if incident.acknowledged_at is None else None
+    return replace(incident, muted_at=None, muted_by=None, remind_at=remind_at)
 
 
 def snooze(incident: Incident, until: datetime) -> Incident:
-    """Send nothing until then; then remind."""
+    """Send nothing about further trouble until then; then remind. The recovery is still sent."""
     return replace(incident, snoozed_until=until, remind_at=until)

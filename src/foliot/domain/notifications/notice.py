@@ -34,6 +34,7 @@ class NoticeEvent(StrEnum):
     EXPIRING = "expiring"  # a job's last planned time or a key's end is near
     ZONE_DATA_CHANGED = "zone_data_changed"  # new zone data moved the next planned time
     CHANNEL_DISABLED = "channel_disabled"
+    JOB_ARCHIVED = "job_archived"  # closes the job's incident; rules do not name it
     BUDGET_WARNING = "budget_warning"  # a share of a budget is used
     BUDGET_EXCEEDED = "budget_exceeded"  # a budget is used up
     EVENT = "event"  # of the event stream; webhook channels name its kinds, rules do not
@@ -104,6 +105,7 @@ class JobNames:
     next_at: datetime | None = None
     last_success_at: datetime | None = None
     notify: NotifyPolicy | None = None
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

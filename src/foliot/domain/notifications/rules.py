@@ -12,7 +12,7 @@ from uuid import UUID
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import ChannelId, JobId, RuleId
-from foliot.domain.notifications.channel import ChannelKind
+from foliot.domain.notifications.channel import ChannelKind, of_kind
 from foliot.domain.notifications.notice import JobNames, NoticeEvent
 from foliot.domain.policy import NotifyPolicy
 from foliot.domain.schedule import load_zone
@@ -26,9 +26,9 @@ class QuietHours:
     end: time
     timezone: str = "UTC"
 
-    def end_after(self, now: datetime) -> datetime | None:
-        """Return when the span that holds `now` ends, or None outside of it."""
-        zone = load_zone(self.timezone)
+    def end_after(self, now: datetime, timezone: str | None = None) -> datetime | None:
+        """Return when the span that holds `now` ends, or None outside of it. `timezone` is the reader's, if it is known."""
+        zone = load_zone(timezone or self.timezone)
         local = now.astimezone(zone)
         clock = local.time().replace(tzinfo=None)
         if self.start <= self.end:
@@ -37,7 +37,8 @@ class QuietHours:
             is_quiet, days = clock >= self.start or clock < self.end, 1 if clock >= self.start else 0
         if not is_quiet:
             return None
-        return datetime.combine(local.date() + timedelta(days=days), self.end, tzinfo=zone)
+        end = datetime.combine(local.date() + timedelta(days=days), self.end, tzinfo=zone)
+        return end if end > now else end.replace(fold=1)  # an hour that comes twice ends with its second time
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +169,13 @@ class RuleSet:
 
     def _chosen(self, notify: NotifyPolicy) -> Iterator[Destination]:
         """Yield the channels of the kinds that a job asks for itself: its own word is closer than any rule."""
-        mails = tuple(each for each in notify.recipients if "@" in each)
-        phones = tuple(each for each in notify.recipients if "@" not in each)
-        for kind, is_wanted, recipients in (
-            (ChannelKind.EMAIL, notify.email, mails),
-            (ChannelKind.SLACK, notify.slack, ()),
-            (ChannelKind.WHATSAPP, notify.whatsapp, phones),
+        for kind, is_wanted in (
+            (ChannelKind.EMAIL, notify.email),
+            (ChannelKind.SLACK, notify.slack),
+            (ChannelKind.WHATSAPP, notify.whatsapp),
         ):
             for channel_id in self.channels.get(kind, ()) if is_wanted else ():
-                yield Destination(channel_id, recipients)
+                yield Destination(channel_id, of_kind(kind, notify.recipients))
 
     def _closest(self, event: NoticeEvent, job: JobNames | None) -> list[NotificationRule]:
         levels: dict[int, list[NotificationRule]] = {}

@@ -123,6 +123,11 @@ async def _check_secrets(tx: Tx, definition: ChannelDefinition, scope: Scope) ->
 async def _note(
     tx: Tx, action: str, channel_id: ChannelId, scope: Scope, definition: ChannelDefinition
 ) -> None:
-    after = {"name": definition.name, "kind": definition.kind.value, "enabled": definition.enabled}
+    after = {
+        "name": definition.name,
+        "kind": definition.kind.value,
+        "enabled": definition.enabled,
+        "timezone": definition.timezone,
+    }
     await event_feeds.sync(tx)
     await append_audit(tx, action, ("channel", channel_id), scope.actor, after=after)

@@ -16,6 +16,7 @@ from foliot.domain.delivery import (
     Dead,
     Delivered,
     LeasedDelivery,
+    Partly,
     Rejected,
     Undeliverable,
 )
@@ -51,6 +52,7 @@ class OutgoingNotice:
     recipients: tuple[str, ...] = ()
     thread: str | None = None
     attachments: tuple[NoticeAttachment, ...] = ()
+    masks: tuple[str, ...] = field(default=(), repr=False)  # values of secrets, which no answer may show
 
 
 async def lock_channel_of(tx: Tx, taken: LeasedDelivery) -> DeliveryOwner | None:
@@ -64,11 +66,13 @@ async def lock_channel_of(tx: Tx, taken: LeasedDelivery) -> DeliveryOwner | None
 async def record_notice(
     tx: Tx, taken: LeasedDelivery, owner: DeliveryOwner, came: Came, goes_on: Delivered | Again | Dead
 ) -> None:
-    if isinstance(came, Accepted | Rejected):
+    if isinstance(came, Accepted | Rejected | Partly):
         await deliveries.set_answer(tx, taken.id, came.sentence)
         await _note_refused(tx, owner.channel_id, [RefusedAddress(*each) for each in came.refused])
     elif isinstance(came, Answered):
         await deliveries.set_answer(tx, taken.id, came.sentence)
+    if isinstance(came, Partly):
+        await deliveries.set_recipients(tx, taken.id, came.left)
     if isinstance(came, Accepted) and came.thread and owner.incident_id is not None:
         await incidents.set_thread(tx, owner.incident_id, owner.channel_id, came.thread)
     match goes_on:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import ChannelId, JobId, WorkspaceId
 from foliot.domain.notifications.channel import ChannelKind
-from foliot.domain.notifications.content import Site, digest
+from foliot.domain.notifications.content import DigestEntry, Site, digest
 from foliot.domain.notifications.dispatch import (
     ChannelState,
     Dispatcher,
@@ -133,7 +133,7 @@ async def load_site(tx: Tx, policy: NotifierPolicy) -> Site:
 async def _load_state(
     tx: Tx, found: Sequence[Notice], to_remind: Sequence[Incident], policy: NotifierPolicy
 ) -> DispatchState:
-    subjects = {each.subject for each in found}
+    subjects = {each.subject for each in found} | {each.subject for each in to_remind}
     opened = {each.subject: each for each in (*to_remind, *await incidents.lock_open(tx, subjects))}
     job_ids = {each.job_id for each in found if each.job_id is not None}
     job_ids |= {each.job_id for each in to_remind if each.job_id is not None}
@@ -166,15 +166,20 @@ async def _frozen(tx: Tx, jobs: Collection[JobNames]) -> frozenset[JobId]:
 
 
 async def _add_digests(tx: Tx, state: DispatchState, plan: DispatchPlan) -> None:
-    """Turn the waiting entries of channels whose digest is due into one message each."""
+    """Turn the waiting entries of channels whose digest is due into one message for each list of recipients."""
     due = [
         each.id for each in state.channels.values() if each.digest_at is not None and each.digest_at <= tx.now
     ]
     if not due:
         return
     states: dict[object, ChannelState] = {each.id: each for each in plan.channels}
-    for channel_id, entries in (await channels.take_due_entries(tx, due)).items():
-        plan.messages.append(PlannedMessage(channel_id, digest(state.site, entries, tx.now)))
+    groups: dict[tuple[ChannelId, tuple[str, ...], datetime | None], list[DigestEntry]] = {}
+    for each in await channels.take_due_entries(tx, due):
+        held = each.due_at if each.due_at and each.due_at > tx.now else None
+        groups.setdefault((each.channel_id, each.recipients, held), []).append(each.entry)
+    for (channel_id, recipients, held), entries in groups.items():
+        content = digest(state.site, entries, tx.now)
+        plan.messages.append(PlannedMessage(channel_id, content, recipients=recipients, due_at=held))
     for channel_id in due:
         current = states.get(channel_id, state.channels[channel_id])
         still = any(each.channel_id == channel_id for each in plan.entries)
@@ -187,8 +192,10 @@ DIGEST_AGAIN = timedelta(minutes=5)
 
 
 async def _write(tx: Tx, plan: DispatchPlan) -> None:
+    await incidents.update(
+        tx, plan.changed
+    )  # first: one that closes here may make way for another of its subject
     await incidents.insert(tx, plan.opened)
-    await incidents.update(tx, plan.changed)
     await incidents.insert_threads(tx, plan.threads)
     await deliveries.insert(tx, plan.messages)
     pairs = [(each.incident_id, each.channel_id) for each in plan.messages if each.incident_id is not None]

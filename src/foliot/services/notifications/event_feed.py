@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from foliot.domain.errors import Unavailable
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import FIRST_ID, WorkspaceId
 from foliot.domain.notifications.content import NoticeContent, NoticeKind, Severity, Site
 from foliot.domain.notifications.dispatch import PlannedMessage
 from foliot.domain.notifications.notice import NoticeEvent
@@ -37,17 +37,20 @@ _NOTICED = {"run.succeeded": NoticeEvent.RUN_SUCCEEDED, "run.skipped": NoticeEve
 
 async def feed(database: Database) -> int:
     """Hand on one batch of each workspace that has a feed; return how many events that were."""
-    async with database.tx(Role.ENGINE) as tx:
-        found = await event_feeds.list_workspaces(tx, WORKSPACES)
-    read = 0
-    for workspace_id in found:
-        try:
-            read += await _feed_workspace(database, workspace_id)
-        except Unavailable:
-            raise
-        except Exception:
-            log.exception("events.not_fed", extra={"workspace": str(workspace_id)})
-    return read
+    read, after = 0, FIRST_ID
+    while True:
+        async with database.tx(Role.ENGINE) as tx:
+            found = await event_feeds.list_workspaces(tx, after, WORKSPACES)
+        for workspace_id in found:
+            try:
+                read += await _feed_workspace(database, workspace_id)
+            except Unavailable:
+                raise
+            except Exception:
+                log.exception("events.not_fed", extra={"workspace": str(workspace_id)})
+        if len(found) < WORKSPACES:
+            return read
+        after = found[-1]
 
 
 async def _feed_workspace(database: Database, workspace_id: WorkspaceId) -> int:

@@ -115,7 +115,7 @@ async def _change(
         if found.closed_at is not None and not of_closed:
             raise Conflict("This incident is closed.", hint="A new failure opens another.")
         changed = change(found, tx.now, await members.name_actor(tx, scope.actor.name) or ADMINISTRATOR)
-        await incidents.set_attention(tx, changed)
+        await incidents.set_attention(tx, changed, action, scope.actor.name)
         await append_audit(tx, action, ("incident", incident_id), scope.actor, after={"note": changed.note})
 
 

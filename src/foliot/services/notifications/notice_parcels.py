@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from foliot.domain.delivery import Came, LeasedDelivery, Unanswered, Undeliverable
 from foliot.domain.ids import RunId, WorkspaceId
-from foliot.domain.notifications.channel import recipients_of
+from foliot.domain.notifications.channel import of_kind, recipients_of
 from foliot.domain.run import RunError
 from foliot.services.notifications.delivery_steps import NoticeAttachment, OutgoingNotice
-from foliot.services.secrets.resolution import resolve_secrets
+from foliot.services.secrets.resolution import ResolvedConfig, resolve_secrets
 from foliot.services.secrets.vault import Vault
 from foliot.storage.content import artifacts
 from foliot.storage.identity import workspaces
@@ -50,21 +50,30 @@ async def pack_notices(
         elif isinstance(answer, RunError):
             packed.append(Unanswered(answer.message))
         else:
-            packed.append(_notice(each, its, answer.config, attached.get(each.id, ())))
+            packed.append(_notice(each, its, answer, attached.get(each.id, ())))
     return packed
 
 
 def _notice(
     taken: LeasedDelivery,
     loaded: LoadedNotice,
-    config: dict[str, object],
+    resolved: ResolvedConfig,
     attached: tuple[NoticeAttachment, ...],
 ) -> OutgoingNotice | Came:
-    wanted = loaded.recipients or recipients_of(loaded.kind, loaded.config)
+    wanted = of_kind(loaded.kind, loaded.recipients) or recipients_of(loaded.kind, loaded.config)
     recipients = tuple(each for each in wanted if each not in loaded.refused)
     if wanted and not recipients:
         return Undeliverable("Every address of the channel was refused before.")
-    return OutgoingNotice(taken, loaded.kind, config, loaded.content, recipients, loaded.thread, attached)
+    return OutgoingNotice(
+        taken,
+        loaded.kind,
+        resolved.config,
+        loaded.content,
+        recipients,
+        loaded.thread,
+        attached,
+        resolved.masks,
+    )
 
 
 async def _attachments(tx: Tx, loaded: LoadedNotice) -> tuple[NoticeAttachment, ...]:

@@ -7,6 +7,7 @@ Why: docs/decisions/912-watcher.md
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -113,7 +114,7 @@ async def _watch_runs_of(tx: Tx, workspace_id: WorkspaceId) -> int:
         for each in troubles
         if each.subject not in known
     ]
-    gone = known - {each.subject for each in troubles}
+    gone = {each for each in known - {each.subject for each in troubles} if not _is_beyond(each, troubles)}
     over = [
         NewNotice(
             workspace_id,
@@ -125,6 +126,13 @@ async def _watch_runs_of(tx: Tx, workspace_id: WorkspaceId) -> int:
     ]
     await notices.insert(tx, [*new, *over])
     return len(new) + len(over)
+
+
+def _is_beyond(subject: str, troubles: Sequence[RunTrouble]) -> bool:
+    """Return whether the list of its kind was cut before this subject: whether its trouble is over is not known."""
+    event, _, job_id = subject.partition(":")
+    listed = [str(each.job_id) for each in troubles if each.event == event]
+    return len(listed) >= BATCH and job_id > listed[-1]
 
 
 def _limits(tx: Tx) -> RunLimits:

@@ -17,6 +17,7 @@ from foliot.domain.explain.records import (
     Recorded,
     Verdict,
     explain_crowded,
+    explain_holder,
     explain_record,
     explain_unreported,
 )
@@ -213,7 +214,12 @@ async def explain_open(tx: Tx, asked: ExplainContext, entry: RunWithRevision) ->
             return await _explain_ready(tx, asked, record, ready)
     if (progress := (await logs.load_progress(tx, [entry.run.id])).get(entry.run.id)) is not None:
         record = replace(record, progress_note=progress.note)
-    return explain_record(asked.job, record)
+    explanation = explain_record(asked.job, record)
+    holder = await explain_queries.load_holder(tx, entry.run.id)
+    if holder is None:
+        return explanation
+    fact = explain_holder(holder.name, tx.now - holder.until)
+    return replace(explanation, facts=(*explanation.facts, fact))
 
 
 def recorded(entry: RunWithRevision) -> Recorded:

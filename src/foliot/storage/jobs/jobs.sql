@@ -14,7 +14,7 @@ SELECT {columns} FROM jobs JOIN timers ON timers.job_id = jobs.id WHERE jobs.id 
 
 -- name: change_status
 -- Writes both copies of the status: people filter jobs by it, the engine reads it in timers. Listeners get an event for changes by
--- the engine; changes by people get theirs from the audit. Stops and resumes are notices; a stop by the engine is audited here. `old` reads
+-- the engine; changes by people get theirs from the audit. Stops, resumes and archiving are notices; a stop by the engine is audited here. `old` reads
 -- the statement's snapshot, so it has the status before.
 WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[], %(facts)s::jsonb[], %(audit_ids)s::uuid[])
                          AS new (job_id, status, reason, facts, audit_id)),
@@ -32,6 +32,7 @@ WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(r
           CROSS JOIN LATERAL (SELECT CASE WHEN %(by)s = %(engine)s AND moved.status IN ('paused', 'failed') THEN 'job_auto_paused'
                                           WHEN moved.status IN ('paused', 'disabled') THEN 'job_paused'
                                           WHEN moved.status IN ('active', 'pending') AND old.status IN ('paused', 'disabled', 'failed') THEN 'job_resumed'
+                                          WHEN moved.status = 'archived' THEN 'job_archived'
                                           END) AS named (event)
           WHERE named.event IS NOT NULL AND old.status <> moved.status),
      audited AS (
@@ -99,7 +100,8 @@ SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_
 -- Without its timer the job neither fires nor appears in a query.
 WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s),
      edges AS (DELETE FROM dependencies WHERE job_id = %(id)s),
-     calendars AS (DELETE FROM job_calendars WHERE job_id = %(id)s)
+     calendars AS (DELETE FROM job_calendars WHERE job_id = %(id)s),
+     noticed AS (INSERT INTO notices (workspace_id, event, at, job_id) SELECT workspace_id, 'job_archived', %(now)s, id FROM jobs WHERE id = %(id)s)
 UPDATE jobs SET status = 'archived', purged_at = %(now)s, paused_until = NULL WHERE id = %(id)s;
 
 -- name: lock_next_purged

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
@@ -12,15 +11,9 @@ from psycopg.types.json import Jsonb
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import ChannelId
 from foliot.domain.notifications.channel import Channel, ChannelDefinition, RefusedAddress
-from foliot.domain.notifications.content import DigestEntry
 from foliot.domain.notifications.dispatch import ChannelState, WaitingEntry
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
-
-
-class _EntryRow(NamedTuple):
-    channel_id: ChannelId
-    entry: DigestEntry
 
 
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[Channel]:
@@ -111,18 +104,17 @@ async def insert_entries(tx: Tx, entries: Sequence[WaitingEntry]) -> None:
             "fingerprints": [each.entry.fingerprint for each in entries],
             "errors": [each.entry.error for each in entries],
             "failures": [each.entry.failures for each in entries],
+            "recipients": [Jsonb(list(each.recipients)) for each in entries],
+            "due_ats": [each.due_at for each in entries],
             "now": tx.now,
         }
         await tx.execute(sql.channels.insert_entries, params)
 
 
-async def take_due_entries(tx: Tx, ids: Collection[ChannelId]) -> dict[ChannelId, list[DigestEntry]]:
+async def take_due_entries(tx: Tx, ids: Collection[ChannelId]) -> list[WaitingEntry]:
     """Remove and return the entries of digests that are due. The caller has locked the channels."""
     params = {"workspace_id": tx.workspace_id, "ids": list(ids), "now": tx.now}
-    found: dict[ChannelId, list[DigestEntry]] = {}
-    for row in await tx.fetch_as(_EntryRow, sql.channels.take_due_entries, params):
-        found.setdefault(row.channel_id, []).append(row.entry)
-    return found
+    return await tx.fetch_as(WaitingEntry, sql.channels.take_due_entries, params)
 
 
 async def list_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
@@ -139,6 +131,7 @@ def _columns(channel_id: ChannelId, definition: ChannelDefinition) -> dict[str, 
         "config": Jsonb(definition.config),
         "receiver": definition.receiver,
         "enabled": definition.enabled,
+        "timezone": definition.timezone,
     }
 
 

@@ -122,6 +122,10 @@ async def find_owner(tx: Tx, delivery_id: DeliveryId) -> DeliveryOwner | None:
     return await tx.fetch_one_as(DeliveryOwner, sql.deliveries.find_owner, {"id": delivery_id})
 
 
+async def set_recipients(tx: Tx, delivery_id: DeliveryId, recipients: Sequence[str]) -> None:
+    await tx.execute(sql.deliveries.set_recipients, {"id": delivery_id, "recipients": list(recipients)})
+
+
 async def set_answer(tx: Tx, delivery_id: DeliveryId, answer: str) -> None:
     await tx.execute(sql.deliveries.set_answer, {"id": delivery_id, "answer": answer})
 

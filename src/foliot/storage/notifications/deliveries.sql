@@ -32,6 +32,10 @@ SELECT delivery_contents.delivery_id, delivery_contents.channel_id, delivery_con
 -- name: find_owner
 SELECT channel_id, incident_id FROM delivery_contents WHERE delivery_id = %(id)s;
 
+-- name: set_recipients
+-- The next attempt is for those who have not got it.
+UPDATE delivery_contents SET recipients = %(recipients)s WHERE delivery_id = %(id)s;
+
 -- name: set_answer
 UPDATE delivery_contents SET answer = %(answer)s WHERE delivery_id = %(id)s;
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from foliot.domain.ids import ChannelId, WorkspaceId
 from foliot.storage.outbox.events import EventPosition
@@ -33,8 +34,9 @@ class EventSubscriber(NamedTuple):
         return any(each in ("*", kind, f"{kind.partition('.')[0]}.*") for each in self.events)
 
 
-async def list_workspaces(tx: Tx, limit: int) -> list[WorkspaceId]:
-    return await tx.fetch_as(WorkspaceId, sql.event_feeds.list_workspaces, {"limit": limit})
+async def list_workspaces(tx: Tx, after: UUID, limit: int) -> list[WorkspaceId]:
+    """List workspaces with a feed, by id. Needs an engine transaction."""
+    return await tx.fetch_as(WorkspaceId, sql.event_feeds.list_workspaces, {"after": after, "limit": limit})
 
 
 async def get(tx: Tx) -> EventFeed | None:

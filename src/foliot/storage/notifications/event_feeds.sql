@@ -1,5 +1,5 @@
 -- name: list_workspaces
-SELECT workspace_id FROM event_feeds ORDER BY workspace_id LIMIT %(limit)s;
+SELECT workspace_id FROM event_feeds WHERE workspace_id > %(after)s ORDER BY workspace_id LIMIT %(limit)s;
 
 -- name: get
 SELECT xid, seq, renewed_at FROM event_feeds WHERE workspace_id = %(workspace_id)s;

@@ -56,21 +56,39 @@ async def insert(tx: Tx, opened: Sequence[Incident]) -> None:
         "opened_ats": [each.opened_at for each in opened],
     }
     await tx.execute(sql.incidents.insert, params)
+    await _insert_events(tx, opened, "incident.opened")
+    await _insert_events(tx, [each for each in opened if each.closed_at], "incident.closed")
 
 
 async def update(tx: Tx, changed: Sequence[Incident]) -> None:
     """Write what facts and messages have changed."""
     if changed:
         await tx.execute(sql.incidents.update, _columns(changed))
+        await _insert_events(tx, [each for each in changed if each.closed_at], "incident.closed")
 
 
-async def set_attention(tx: Tx, incident: Incident) -> None:
+async def _insert_events(tx: Tx, incidents: Sequence[Incident], kind: str, actor: str | None = None) -> None:
+    """Write an event of this kind for each, for the listeners of the workspace."""
+    if incidents:
+        params = {
+            "workspace_id": tx.workspace_id,
+            "kinds": [kind] * len(incidents),
+            "ids": [each.id for each in incidents],
+            "job_ids": [each.job_id for each in incidents],
+            "actor": actor,
+            "now": tx.now,
+        }
+        await tx.execute(sql.incidents.insert_events, params)
+
+
+async def set_attention(tx: Tx, incident: Incident, action: str, actor: str) -> None:
     """Write what a person has decided: acknowledged, muted, snoozed, noted, closed."""
     names = (
         "id", "acknowledged_at", "acknowledged_by", "muted_at", "muted_by", "snoozed_until", "note", "remind_at",
         "closed_at", "closed_by",
     )  # fmt: skip
     await tx.execute(sql.incidents.set_attention, {name: getattr(incident, name) for name in names})
+    await _insert_events(tx, [incident], action, actor)
 
 
 async def load_threads(tx: Tx, ids: Collection[IncidentId]) -> dict[IncidentId, list[IncidentThread]]:

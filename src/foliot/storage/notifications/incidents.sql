@@ -46,6 +46,13 @@ UPDATE incidents
        AS new (id, fingerprint, error, failures, missed, last_run_id, last_at, closed_at, closed_by, messages, reminders, remind_at)
  WHERE incidents.id = new.id;
 
+-- name: insert_events
+-- For listeners of the workspace, in the transaction that changes the incidents.
+INSERT INTO events (workspace_id, at, kind, object_id, job_id, actor)
+SELECT watches.workspace_id, %(now)s, new.kind, new.id::text, new.job_id, %(actor)s
+  FROM unnest(%(kinds)s::text[], %(ids)s::uuid[], %(job_ids)s::uuid[]) AS new (kind, id, job_id)
+  JOIN watches ON watches.workspace_id = %(workspace_id)s AND watches.until > %(now)s;
+
 -- name: set_attention
 -- What people decide about an incident.
 UPDATE incidents

@@ -1,16 +1,14 @@
 -- name: list_overdue_workspaces
--- Relies on timers_due: a scheduler that works leaves no due timer behind, so this reads nothing as a rule.
-SELECT DISTINCT workspace_id
-  FROM (SELECT workspace_id FROM timers WHERE due_at < %(by)s AND status IN ('active', 'pending') ORDER BY due_at LIMIT %(limit)s) AS overdue
+-- Relies on timers_due: a scheduler that works leaves no due timer behind, so this reads nothing as a rule. DISTINCT before the limit: a
+-- workspace with thousands of overdue jobs must not hide the others.
+SELECT DISTINCT workspace_id FROM timers WHERE due_at < %(by)s AND status IN ('active', 'pending')
  UNION
-SELECT DISTINCT workspace_id
-  FROM (SELECT ready.workspace_id
-          FROM ready
-         WHERE ready.available_at < %(by)s AND ready.target IS NULL AND ready.type <> 'check_in'
-           AND NOT EXISTS (SELECT FROM workers
-                            WHERE workers.alive_until > %(now)s AND (workers.workspace_id IS NULL OR workers.workspace_id = ready.workspace_id)
-                              AND (ready.queue = ANY (workers.queues) OR '*' = ANY (workers.queues)) AND ready.type = ANY (workers.types))
-         LIMIT %(limit)s) AS unserved;
+SELECT workspace_id
+  FROM (SELECT DISTINCT workspace_id, queue, type FROM ready WHERE available_at < %(by)s AND target IS NULL AND type <> 'check_in') AS ready
+ WHERE NOT EXISTS (SELECT FROM workers
+                    WHERE workers.alive_until > %(now)s AND (workers.workspace_id IS NULL OR workers.workspace_id = ready.workspace_id)
+                      AND (ready.queue = ANY (workers.queues) OR '*' = ANY (workers.queues)) AND ready.type = ANY (workers.types))
+ LIMIT %(limit)s;
 
 -- name: count_overdue
 SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(by)s AND status IN ('active', 'pending') LIMIT %(limit)s) AS overdue;

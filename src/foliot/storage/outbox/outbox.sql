@@ -77,7 +77,7 @@ UPDATE outbox SET due_at = %(due_at)s, leased_until = NULL, status = %(status)s,
 
 -- name: release_next
 -- Makes the key's first pending delivery due if it waited behind another. Relies on outbox_first_of_a_key.
-UPDATE outbox SET due_at = %(now)s
+UPDATE outbox SET due_at = GREATEST(%(now)s, sending_since)
  WHERE id = (SELECT id FROM outbox WHERE ordering_key = %(ordering_key)s AND ended_at IS NULL ORDER BY position LIMIT 1) AND due_at = 'infinity';
 
 -- name: retarget

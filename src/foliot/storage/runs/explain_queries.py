@@ -152,3 +152,13 @@ async def list_limits(tx: Tx, workspace_id: WorkspaceId, concurrency_key: str | 
 async def list_alive_workers(tx: Tx) -> list[AliveWorker]:
     """List the workers that the transaction's workspace may use: its own and the shared ones."""
     return await tx.fetch_as(AliveWorker, sql.explain_queries.list_alive_workers, {"now": tx.now})
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    name: str
+    until: datetime
+
+
+async def load_holder(tx: Tx, run_id: RunId) -> LeaseHolder | None:
+    return await tx.fetch_one_as(LeaseHolder, sql.explain_queries.load_holder, {"run_id": run_id})

@@ -69,3 +69,11 @@ SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND ke
 
 -- name: list_alive_workers
 SELECT name, queues, types, is_draining, host_id, capacity, running_count FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
+
+-- name: load_holder
+-- The worker that holds a running attempt, and the end of its time: its deadline, or the end of its silence if that is earlier.
+SELECT COALESCE(names.name, leases.worker_id::text) AS name, LEAST(workers.alive_until, leases.deadline_at) AS until
+  FROM leases
+  LEFT JOIN workers ON workers.id = leases.worker_id
+  LEFT JOIN worker_names AS names ON names.id = leases.worker_id
+ WHERE leases.run_id = %(run_id)s;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import Target, target_of
@@ -61,6 +61,7 @@ class LeaseOverview:
     expires_at: datetime | None  # None: its worker is gone
     deadline_at: datetime
     is_overdue: bool
+    overdue_for: timedelta
 
 
 async def list_leases(

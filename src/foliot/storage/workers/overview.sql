@@ -15,7 +15,8 @@ SELECT id, name, queues, types, capacity, started_at, version, heartbeat_at, fal
 -- Running attempts of a workspace, the next deadline first. A lease lasts as long as its worker renews it.
 SELECT leases.run_id, leases.job_id, jobs.name AS job, leases.attempts AS attempt, leases.fence, leases.worker_id, names.name AS worker,
        names.host, leases.leased_at, workers.alive_until AS expires_at, leases.deadline_at,
-       (workers.alive_until IS NULL OR workers.alive_until < %(now)s OR leases.deadline_at < %(now)s) AS is_overdue
+       (workers.alive_until IS NULL OR workers.alive_until < %(now)s OR leases.deadline_at < %(now)s) AS is_overdue,
+       GREATEST(%(now)s - LEAST(workers.alive_until, leases.deadline_at), '0') AS overdue_for
   FROM leases
   JOIN jobs ON jobs.id = leases.job_id
   LEFT JOIN workers ON workers.id = leases.worker_id

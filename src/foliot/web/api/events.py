@@ -22,7 +22,7 @@ from foliot.wire.instants import Id
 
 routes = api_router("events")
 KINDS = frozenset(
-    {"job", "run", "calendar", "freeze"}
+    {"job", "run", "calendar", "freeze", "incident"}
     | {f"job.{each}" for each in (
         "created", "edited", "reverted", "paused", "resumed", "disabled", "archived", "purged", "backfilled", "skip_next_set",
         "skip_next_undone", "dependencies_set", "activated", "completed", "failed", "expired",
@@ -32,7 +32,9 @@ KINDS = frozenset(
     )}
     | {f"calendar.{each}" for each in ("created", "edited", "deleted")}
     | {f"freeze.{each}" for each in ("turned_on", "taken_back", "lifted")}
+    | {f"incident.{each}" for each in ("opened", "acknowledged", "snoozed", "muted", "unmuted", "noted", "closed")}
 )  # fmt: skip
+_WITH_OBJECT = ("calendar.", "freeze.", "incident.")
 _ONE = "|".join(sorted(KINDS)).replace(".", r"\.")
 RENEW_EVERY = 600.0  # seconds
 MISSED = MissedEventsOut(
@@ -105,7 +107,7 @@ def _event(row: EventRow) -> str:
         id=events.write_event_id(row.place),
         kind=row.kind,
         at=row.at,
-        object_id=row.object_id if row.job_id is None and row.run_id is None else None,
+        object_id=row.object_id if row.kind.startswith(_WITH_OBJECT) else None,
         job_id=row.job_id,
         job_name=row.job_name,
         run_id=row.run_id,
@@ -125,6 +127,6 @@ def _kinds(types: str | None) -> tuple[str, ...]:
         raise Invalid(
             f"There are no events of the kind {unknown[0][:64]!a}.",
             pointer="/types",
-            hint="Kinds are nouns (job, run, calendar, freeze), or as in run.failed and job.paused.",
+            hint="Kinds are nouns (job, run, calendar, freeze, incident), or as in run.failed and job.paused.",
         )
     return asked

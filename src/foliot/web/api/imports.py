@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 from urllib.parse import quote
@@ -24,7 +25,9 @@ from foliot.wire.imports import LARGEST_IMPORT, MOST_RECORDS, ImportIn, ImportLi
 from foliot.wire.jobs import JobStatus
 from foliot.wire.shape import LONGEST_PAGE
 
+log = logging.getLogger(__name__)
 routes = api_router("imports")
+REVIEW = "foliot jobs list --disabled"
 NOTE = "imported again"  # of the revision that an import writes
 
 
@@ -48,6 +51,9 @@ async def import_jobs(given: ImportIn, caller: Editor, request: Request, write: 
     importing = _Import(request, replace(caller, claim=None), given, is_plan=write.dry_run)
     lines = await importing.write(records)
     counts = {each: sum(line.result is each for line in lines) for each in ImportResult}
+    if not write.dry_run:
+        found = {each.value: count for each, count in counts.items()}
+        log.info("jobs.imported", extra={"source": records.source, **found, "review": REVIEW})
     return ImportOut(source=records.source, planned=write.dry_run, counts=counts, records=lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Literal
 
 from foliot.handlers import registry
@@ -76,6 +77,7 @@ def lease_out(lease: LeaseOverview) -> LeaseOut:
         expires_at=lease.expires_at,
         deadline_at=lease.deadline_at,
         overdue=lease.is_overdue,
+        overdue_ms=lease.overdue_for // timedelta(milliseconds=1),
     )
 
 

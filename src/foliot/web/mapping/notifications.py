@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from foliot.domain.addresses import networks
-from foliot.domain.errors import Invalid
+from foliot.domain.errors import Invalid, ScheduleInvalid
 from foliot.domain.ids import ChannelId, JobId
 from foliot.domain.notifications.channel import Channel, ChannelDefinition, ChannelKind
 from foliot.domain.notifications.incidents import Incident
 from foliot.domain.notifications.notice import NoticeEvent
 from foliot.domain.notifications.rules import QuietHours, RuleDefinition, RuleScope
+from foliot.domain.schedule import load_zone
 from foliot.egress.client import refusal
 from foliot.egress.url import InvalidTarget, read_target
 from foliot.services.notifications.deliveries import DeliveryRecord
@@ -26,6 +27,7 @@ _CONFIG: TypeAdapter[Any] = TypeAdapter(wire.ChannelConfig)
 
 def channel_from(given: wire.ChannelIn, egress_allow: tuple[str, ...]) -> ChannelDefinition:
     """Read a channel and check its addresses. A host name is checked again at each call, when it is resolved."""
+    _check_zone(given.timezone, "/timezone")
     config = given.config.model_dump(mode="json", exclude_none=True)
     kind = ChannelKind(config.pop("kind"))
     receiver = kind.value
@@ -36,7 +38,7 @@ def channel_from(given: wire.ChannelIn, egress_allow: tuple[str, ...]) -> Channe
     if kind is ChannelKind.EMAIL and config.get("host"):
         port = config.get("port") or {"starttls": 587, "tls": 465, "none": 25}[config["security"]]
         receiver = _checked(f"http://{config['host']}:{port}/", "/config/host", egress_allow)
-    return ChannelDefinition(given.name.strip(), kind, config, receiver, given.enabled)
+    return ChannelDefinition(given.name.strip(), kind, config, receiver, given.enabled, given.timezone)
 
 
 def channel_out(channel: Channel) -> wire.ChannelOut:
@@ -46,6 +48,7 @@ def channel_out(channel: Channel) -> wire.ChannelOut:
         name=definition.name,
         config=_CONFIG.validate_python({"kind": definition.kind.value, **definition.config}),
         enabled=definition.enabled,
+        timezone=definition.timezone,
         revision=channel.revision,
         created_at=channel.created_at,
         updated_at=channel.updated_at,
@@ -65,6 +68,7 @@ def channel_out(channel: Channel) -> wire.ChannelOut:
 def rule_from(given: wire.NotificationRuleIn, timezone: str) -> RuleDefinition:
     """`timezone` is the workspace's, for quiet hours that name none."""
     quiet = given.quiet_hours
+    _check_zone(quiet.timezone if quiet else None, "/quiet_hours/timezone")
     return RuleDefinition(
         tuple(dict.fromkeys(NoticeEvent(each) for each in given.events)),
         tuple(dict.fromkeys(ChannelId(each) for each in given.channels)),
@@ -167,6 +171,14 @@ def notice_delivery_out(record: DeliveryRecord) -> wire.NoticeDeliveryOut:
 def _event_name(event: NoticeEvent) -> Any:
     """Return the name of an event that a rule may name; `event` itself opens no incident."""
     return event.value
+
+
+def _check_zone(name: str | None, pointer: str) -> None:
+    try:
+        load_zone(name or "UTC")
+    except ScheduleInvalid as error:
+        error.pointer = pointer
+        raise
 
 
 def _checked(url: str, pointer: str, egress_allow: tuple[str, ...]) -> str:
