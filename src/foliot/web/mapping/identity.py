@@ -122,6 +122,8 @@ def _key(key: StoredKey) -> dict[str, Any]:
         "created_at": key.created_at,
         "made_by": key.made_by,
         "session": key.is_session,
+        "max_jobs": key.budget.max_jobs,
+        "min_interval": key.budget.min_interval,
     }
 
 

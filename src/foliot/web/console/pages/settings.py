@@ -166,6 +166,11 @@ async def create_key(visit: Visit) -> Response:
     try:
         if days := read_number("expires", visit.field("expires") or "0"):
             body["expires_at"] = (visit.reader.now + timedelta(days=min(days, 36_500))).isoformat()
+        body |= {
+            name: read_number(name, raw)
+            for name in ("max_jobs", "min_interval")
+            if (raw := visit.field(name))
+        }
         made = await visit.api.call("POST", "/keys", body)
     except ApiRefusal as refusal:
         problems = refusal.sentences
