@@ -191,8 +191,8 @@ def measure_pages(url: str, key: str, meter: Meter, options: argparse.Namespace)
     figures = []
     for route in ROUTES:
         names = re.findall(r"{(\w+)", route.path)
-        if "GET" not in (route.methods or ()) or not set(names) <= set(ids):
-            continue
+        if "GET" not in (route.methods or ()) or not set(names) <= set(ids) or "." in route.path:
+            continue  # no page, or a file such as a whole log
         for view in ("", *VIEWS.get(route.path, ())):
             if (options.only or "") not in route.path + view:
                 continue
