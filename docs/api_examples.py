@@ -148,6 +148,8 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "preview_freeze": {"scope": {"everything": True}, "reason": "database upgrade"},
     "set_limit": {"key": "warehouse", "cap": 2},
+    "set_budgets": {"items": [{"unit": "usd", "amount": "25", "period": "month", "warn_at": 0.8}]},
+    "report_run_usage": {"usage": {"tokens": 1200, "usd": "0.0123"}},
     "create_key": {"name": "deploys", "scopes": ["operator"], "expires_at": "2035-12-31T00:00:00Z"},
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},

@@ -83,7 +83,7 @@ def start_foliot(*args: str | Path, cwd: Path, env: Mapping[str, str]) -> Forked
 
 
 def write_program(folder: Path) -> None:
-    """Write a program `foliot` that hands its arguments, folder, environment and streams to the fork server."""
+    """Write a program `foliot` that passes its arguments, folder, environment and streams to the fork server."""
     program = folder / "foliot"
     program.write_text(PROGRAM.format(python=sys.executable, address=_server().address))
     program.chmod(0o755)

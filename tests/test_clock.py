@@ -18,7 +18,7 @@ def test_monotonic_time_does_not_go_back() -> None:
     assert monotonic() <= monotonic()
 
 
-def test_a_manual_clock_moves_only_by_hand() -> None:
+def test_a_manual_clock_moves_only_when_the_test_moves_it() -> None:
     clock = ManualClock(datetime(2027, 1, 1, tzinfo=timezone(timedelta(hours=-3))))
     assert clock.now() == clock.now() == datetime(2027, 1, 1, 3, tzinfo=UTC)
     assert clock.now().tzinfo is UTC

@@ -32,8 +32,8 @@ def test_two_at_once_in_a_fresh_clone_install_once(clone: Path) -> None:
         together.wait()
         dev.install()
 
-    with ThreadPoolExecutor(2) as hands:
-        for done in (hands.submit(install), hands.submit(install)):
+    with ThreadPoolExecutor(2) as threads:
+        for done in (threads.submit(install), threads.submit(install)):
             done.result()
     assert [call[0] for call in calls] == ["venv", "pip", "pip"]
     assert (clone / ".venv" / "foliot.stamp").exists()

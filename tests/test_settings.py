@@ -1,4 +1,4 @@
-"""Settings: one table, four sources in order, and every mistake told at once by name."""
+"""Settings: one table, four sources in order, and every mistake reported at once by name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_unknown_key_of_the_file_is_refused_with_the_nearest_one(tmp_path: Pa
     ]
 
 
-def test_every_mistake_is_told_at_once_with_its_source(tmp_path: Path) -> None:
+def test_every_mistake_is_reported_at_once_with_its_source(tmp_path: Path) -> None:
     (tmp_path / "foliot.toml").write_text("log_level = 7\n")
     assert messages(
         {"FOLIOT_PORT": "abc", "FOLIOT_EGRESS_ALLOW": "10.0.0.0/8, home"}, tmp_path, port="99999"
@@ -142,9 +142,9 @@ def test_names_that_kubernetes_injects_get_their_own_hint(tmp_path: Path) -> Non
         "FOLIOT_PORT_8700_TCP_ADDR": "10.0.0.1",
         "FOLIOT_SERVICE_HOST": "x",
     }
-    told = messages(injected, tmp_path)
-    assert len(told) == 3
-    assert all("enableServiceLinks: false" in each for each in told)
+    reported = messages(injected, tmp_path)
+    assert len(reported) == 3
+    assert all("enableServiceLinks: false" in each for each in reported)
 
 
 def test_what_is_shown_holds_no_key_and_no_password(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_what_is_shown_holds_no_key_and_no_password(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_address_that_would_be_misread_is_refused_without_its_password(rest: str, tmp_path: Path) -> None:
-    (told,) = messages({"FOLIOT_DATABASE_URL": f"postgresql://{rest}"}, tmp_path)
-    assert "% is written %25" in told
-    assert "hun" not in told
+    (reported,) = messages({"FOLIOT_DATABASE_URL": f"postgresql://{rest}"}, tmp_path)
+    assert "% is written %25" in reported
+    assert "hun" not in reported
 
 
 @pytest.mark.parametrize(

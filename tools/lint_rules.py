@@ -21,6 +21,7 @@ from typing import Any
 
 CONFIG = Path(__file__).with_suffix(".toml")
 SOURCE = Path("src/foliot")
+BESIDE = ("tests", "tools", "bench")  # the word list holds there too
 STEPS = "_steps"
 STEPS_IMPORTERS = "foliot.services"
 LEAST_LINES = 25
@@ -113,6 +114,12 @@ def check(root: Path, config: Config) -> list[Violation]:
     found = [
         *find_repeated_classes(modules, config),
         *(violation for module in modules for violation in check_module(module, config)),
+        *(
+            violation
+            for folder in BESIDE
+            for file in sorted((root / folder).rglob("*.py"))
+            for violation in find_words(Module(root, file), config)
+        ),
         *find_words_in_sql(root, config),
         *find_unused_reasons(modules, config),
     ]

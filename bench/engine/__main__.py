@@ -20,7 +20,7 @@ KEYS = {10_000: "fires_per_s_10k", 100_000: "fires_per_s_100k", 1_000_000: "fire
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Options:
     jobs: int | None
     quick: bool
 
@@ -40,34 +40,34 @@ class Wanted:
         return 1 if self.quick else 3
 
 
-def measure_sql_limit(bench: Bench, report: Report, wanted: Wanted) -> None:
-    found = sql_limit.measure(bench, wanted.many, 1)
+def measure_sql_limit(bench: Bench, report: Report, options: Options) -> None:
+    found = sql_limit.measure(bench, options.many, 1)
     report.add("sql_limit_one_per_s", found.per_second, _cost(found))
-    found = _median(lambda: sql_limit.measure(bench, wanted.many, 2), wanted.rounds)
+    found = _median(lambda: sql_limit.measure(bench, options.many, 2), options.rounds)
     report.add("sql_limit_fires_per_s", found.per_second, _cost(found))
 
 
-def measure_fires(bench: Bench, report: Report, wanted: Wanted) -> None:
+def measure_fires(bench: Bench, report: Report, options: Options) -> None:
     for size, key in KEYS.items():
-        jobs = wanted.jobs or size
-        if jobs > wanted.many or (wanted.jobs and size != min(KEYS, key=lambda known: abs(known - jobs))):
+        jobs = options.jobs or size
+        if jobs > options.many or (options.jobs and size != min(KEYS, key=lambda known: abs(known - jobs))):
             continue
-        found = _median(lambda n=jobs: fires.measure(bench, n), wanted.rounds)  # type: ignore[misc]
+        found = _median(lambda n=jobs: fires.measure(bench, n), options.rounds)  # type: ignore[misc]
         report.add(key, found.per_second, _cost(found, jobs))
 
 
-def measure_runs(bench: Bench, report: Report, wanted: Wanted) -> None:
-    found = _median(lambda: runs.measure(bench, wanted.due), wanted.rounds)
+def measure_runs(bench: Bench, report: Report, options: Options) -> None:
+    found = _median(lambda: runs.measure(bench, options.due), options.rounds)
     report.add("claimed_and_settled_per_s", found.per_second, _cost(found))
-    found = _median(lambda: runs.measure_worker(bench, wanted.due), wanted.rounds)
+    found = _median(lambda: runs.measure_worker(bench, options.due), options.rounds)
     report.add("runs_per_s", found.per_second, _cost(found))
 
 
-def measure_rival(bench: Bench, report: Report, wanted: Wanted) -> None:
+def measure_rival(bench: Bench, report: Report, options: Options) -> None:
     """The best it does, with its own batches or with ones as large as ours."""
     try:
         with rival() as installed:
-            found = {batch: installed.measure(bench, wanted.due, batch) for batch in BATCHES}
+            found = {batch: installed.measure(bench, options.due, batch) for batch in BATCHES}
     except NotInstalledError as error:
         print(f"pgqueuer was not measured: {error}", file=sys.stderr)
         return
@@ -77,20 +77,20 @@ def measure_rival(bench: Bench, report: Report, wanted: Wanted) -> None:
     report.add("pgqueuer_runs_per_s", best.per_second, note)
 
 
-def measure_combined(bench: Bench, report: Report, wanted: Wanted) -> None:
-    found = _median(lambda: combined.measure(bench, wanted.due), wanted.rounds)
+def measure_combined(bench: Bench, report: Report, options: Options) -> None:
+    found = _median(lambda: combined.measure(bench, options.due), options.rounds)
     report.add("combined_per_s", found.per_second, _cost(found))
 
 
-def measure_notified(bench: Bench, report: Report, wanted: Wanted) -> None:
-    plain, with_rules = notified.measure(bench, wanted.due, 2 * wanted.rounds)
+def measure_notified(bench: Bench, report: Report, options: Options) -> None:
+    plain, with_rules = notified.measure(bench, options.due, 2 * options.rounds)
     note = f"{with_rules.fires:,.0f}/s beside {plain.fires:,.0f}/s without rules"
     report.add("notified_fires_share", with_rules.fires / plain.fires, note)
     note = f"{with_rules.settled:,.0f}/s beside {plain.settled:,.0f}/s without rules"
     report.add("notified_settled_share", with_rules.settled / plain.settled, note)
 
 
-def measure_herd(bench: Bench, report: Report, wanted: Wanted) -> None:
+def measure_herd(bench: Bench, report: Report, options: Options) -> None:
     found = herd.measure(bench)
     note = f"{found.count:,} runs among {herd.AMONG:,} jobs"
     report.add("herd_lag_p50_ms", found.p50, note)
@@ -98,28 +98,28 @@ def measure_herd(bench: Bench, report: Report, wanted: Wanted) -> None:
     report.add("herd_lag_max_ms", found.most, note)
 
 
-def measure_steady(bench: Bench, report: Report, wanted: Wanted) -> None:
-    found = steady.measure(bench, 10 if wanted.quick else 30)
+def measure_steady(bench: Bench, report: Report, options: Options) -> None:
+    found = steady.measure(bench, 10 if options.quick else 30)
     report.add("steady_lag_p50_ms", found.p50, f"{found.count:,} runs")
     report.add("steady_lag_p99_ms", found.p99, f"{found.count:,} runs")
 
 
-def measure_idle(bench: Bench, report: Report, wanted: Wanted) -> None:
-    found = idle.measure(bench, wanted.many, 10 if wanted.quick else 60)
-    report.add("idle_cpu_percent", found.cpu_percent, f"{wanted.many:,} jobs")
-    report.add("idle_rss_mib", found.rss_mib, f"{wanted.many:,} jobs")
-    report.add("idle_postgres_cpu_percent", found.server_cpu_percent, f"{wanted.many:,} jobs")
+def measure_idle(bench: Bench, report: Report, options: Options) -> None:
+    found = idle.measure(bench, options.many, 10 if options.quick else 60)
+    report.add("idle_cpu_percent", found.cpu_percent, f"{options.many:,} jobs")
+    report.add("idle_rss_mib", found.rss_mib, f"{options.many:,} jobs")
+    report.add("idle_postgres_cpu_percent", found.server_cpu_percent, f"{options.many:,} jobs")
 
 
-def measure_history(bench: Bench, report: Report, wanted: Wanted) -> None:
-    count = 1_000_000 if wanted.quick else 10_000_000
+def measure_history(bench: Bench, report: Report, options: Options) -> None:
+    count = 1_000_000 if options.quick else 10_000_000
     took = history.measure(bench, count)
     report.add(
         "history_p99_ms", took[len(took) * 99 // 100], f"{count:,} runs, median {took[len(took) // 2]:.1f} ms"
     )
 
 
-PARTS: dict[str, Callable[[Bench, Report, Wanted], None]] = {
+PARTS: dict[str, Callable[[Bench, Report, Options], None]] = {
     "fires": measure_fires,
     "sql_limit": measure_sql_limit,
     "runs": measure_runs,
@@ -154,7 +154,7 @@ def main() -> int:
         for place, part in enumerate(parts or PARTS, 1):
             gone = timedelta(seconds=round(time.monotonic() - began))
             print(f"[{gone}] {part}, {place} of {len(parts or PARTS)} …", file=sys.stderr, flush=True)
-            PARTS[part](made, report, Wanted(args.jobs, args.quick))
+            PARTS[part](made, report, Options(args.jobs, args.quick))
     report.finish(time.monotonic() - began, load)
     return 0
 

@@ -24,7 +24,7 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 
 PERMITS = 500
-HANDS = 2  # batches under way at once: one is claimed while another is settled
+BATCHES = 2  # batches under way at once: one is claimed while another is settled
 LONGEST = 60.0  # seconds
 A_DAY = timedelta(days=1)
 
@@ -52,7 +52,7 @@ async def _working(signal: Signal, url: str, wanted: int) -> tuple[int, float, f
         await claim(database, WorkerId(uuid4()), "nothing", [TYPE], 1, Turns())
         began = signal.wait()
         tally = _Tally(wanted, began)
-        await asyncio.gather(*(_hand(database, tally) for _ in range(HANDS)))
+        await asyncio.gather(*(_claim_and_settle(database, tally) for _ in range(BATCHES)))
         return tally.settled, began, tally.ended, None
 
 
@@ -66,7 +66,7 @@ class _Tally:
         return self.settled >= self.wanted or time.monotonic() - self.began > LONGEST
 
 
-async def _hand(database: Database, tally: _Tally) -> None:
+async def _claim_and_settle(database: Database, tally: _Tally) -> None:
     worker_id = await workers.register(database, "bench", ["default"], [TYPE], PERMITS, lease=A_DAY)
     turns, done = Turns(), Succeeded()
     while not tally.is_over():

@@ -1,4 +1,4 @@
-"""BullMQ as Node has it: npm's own worker gets what Foliot hands over, and answers."""
+"""BullMQ as Node has it: npm's own worker receives Foliot's jobs and answers."""
 
 from __future__ import annotations
 

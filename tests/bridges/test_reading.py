@@ -82,14 +82,14 @@ assert {"celery", "rq", "bullmq"} <= set(registry.describe_types())
 assert not {"celery", "rq", "bullmq"} & set(registry.load_handlers(HandlerDeps()))
 print({"redis", "celery", "rq", "bullmq", "kombu"} & set(sys.modules))
 """
-    told = subprocess.run(
+    reported = subprocess.run(
         (sys.executable, "-c", probe), capture_output=True, text=True, check=True, timeout=60
     )
-    assert told.stdout.strip() == "set()"
+    assert reported.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("extra", ["celery", "rq", "bullmq"])
-async def test_a_missing_extra_is_told_with_what_installs_it(
+async def test_a_missing_extra_is_reported_with_what_installs_it(
     extra: str, database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, extra, None)

@@ -200,7 +200,7 @@ class Cluster:
         self.standby: Postgres | None = None
 
     def attach_standby(self) -> None:
-        """Add a synchronous standby, which has every commit that a client was told of."""
+        """Add a synchronous standby, which has every commit that a client got an answer for."""
         standby = self._server()
         standby.copy_of(self.primary)
         attached = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"

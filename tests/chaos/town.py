@@ -155,7 +155,7 @@ class Faults:
         self._node().process.stop(signal.SIGKILL)  # type: ignore[union-attr]
 
     def stop_node(self) -> None:
-        """Stop a node in order: it hands back what it cannot finish."""
+        """Stop a node in order: it returns what it cannot finish."""
         self._node().process.stop()  # type: ignore[union-attr]
 
     def freeze_node(self) -> None:

@@ -37,9 +37,9 @@ jobs:
 
 
 async def plan_of(run_command: RunCommand, path: Path, *flags: str) -> dict[str, list[str]]:
-    told = (await run_command("apply", "-f", str(path), "--plan", *flags)).json
+    reported = (await run_command("apply", "-f", str(path), "--plan", *flags)).json
     return {
-        name: [each["name"] for each in told[name]]
+        name: [each["name"] for each in reported[name]]
         for name in ("create", "change", "archive", "same", "untouched")
     }
 
@@ -126,7 +126,7 @@ async def test_prune_archives_what_this_file_made_and_nothing_else(
     assert names == ["by hand", "extract", "load"]
 
 
-async def test_a_name_that_means_nothing_is_told_before_anything_is_done(
+async def test_a_name_that_means_nothing_is_reported_before_anything_is_done(
     run_command: RunCommand, tmp_path: Path
 ) -> None:
     path = tmp_path / "jobs.yaml"
@@ -139,7 +139,7 @@ async def test_a_name_that_means_nothing_is_told_before_anything_is_done(
     assert 'calendar not found: "none"' in done.err
 
 
-def test_all_that_is_wrong_with_a_file_is_told_at_once() -> None:
+def test_all_that_is_wrong_with_a_file_is_reported_at_once() -> None:
     with pytest.raises(Invalid) as caught:
         read_job_file("jobs: [{name: a, type: http, shedule: x}, {name: b, schedule: daily}]", "jobs.yaml")
     assert 'jobs.yaml, line 1: "a" /shedule: There is no field "shedule" here. Did you mean "schedule"?' in (

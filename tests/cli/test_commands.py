@@ -75,7 +75,7 @@ def test_settings_name_value_and_origin_and_hide_secrets(tmp_path: Path) -> None
     }
 
 
-def test_wrong_settings_are_told_without_a_traceback(tmp_path: Path) -> None:
+def test_wrong_settings_are_reported_without_a_traceback(tmp_path: Path) -> None:
     done = foliot("settings", cwd=tmp_path, FOLIOT_PORT="abc", FOLIOT_LOG_LEVLE="x")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

@@ -60,9 +60,9 @@ async def test_calendars_and_freezes_are_tried(run_command: RunCommand, tmp_path
 
 
 async def test_keys_members_and_workspaces_are_tried(run_command: RunCommand) -> None:
-    told = await words(run_command, "keys", "create", "--name", "laptop", "--scope", "viewer")
-    assert "Would create laptop" in told
-    assert "fol_" not in told
+    reported = await words(run_command, "keys", "create", "--name", "laptop", "--scope", "viewer")
+    assert "Would create laptop" in reported
+    assert "fol_" not in reported
     assert "secret" not in (await run_command("keys", "create", "--name", "laptop", "--dry-run")).out
     assert "Would add Ada: user, editor" in await words(
         run_command, "members", "add", "Ada", "--role", "editor"
@@ -99,8 +99,8 @@ async def test_a_leaked_key_is_ended_with_what_it_made(run_command: RunCommand) 
     alone = await run_command("keys", "revoke", "leaked", "--yes", "-o", "table")
     assert "1 key made with it is still valid" in alone.err
     assert f"foliot keys revoke {leaked['id']} --made-too" in alone.err
-    told = await run_command("keys", "revoke", leaked["id"], "--made-too", "--yes", "-o", "table")
-    assert "and 1 key made with it" in told.out
+    reported = await run_command("keys", "revoke", leaked["id"], "--made-too", "--yes", "-o", "table")
+    assert "and 1 key made with it" in reported.out
     assert (await run_command("whoami", FOLIOT_API_KEY=child["secret"])).code != 0
 
 
@@ -148,3 +148,29 @@ async def test_defaults_are_shown_tried_set_and_inherited(run_command: RunComman
     await run_command("defaults", "set", "--reset", "timeout", "--reset", "retry")
     assert (await run_command("jobs", "show", "nightly")).json["inherited"]["timeout"] == "installation"
     assert (await run_command("defaults", "set")).code == 2
+
+
+async def test_budgets_are_set_listed_tried_and_removed(run_command: RunCommand) -> None:
+    made = (await run_command("budgets", "set", "usd=25", "tokens=1e6/day,warn_at=none,action=warn")).json[
+        "items"
+    ]
+    assert [(each["unit"], each["amount"], each["period"], each["warn_at"]) for each in made] == [
+        ("tokens", "1000000", "day", None),
+        ("usd", "25", "month", 0.8),
+    ]
+    assert (
+        "Nothing was done." in (await run_command("budgets", "set", "usd=5", "--dry-run", "-o", "table")).out
+    )
+    changed = (await run_command("budgets", "set", "usd=5")).json["items"]
+    assert [each["amount"] for each in changed] == ["1000000", "5"]
+    assert "5 usd a month" in (await run_command("budgets", "list", "-o", "table")).out
+    assert [each["unit"] for each in (await run_command("budgets", "remove", "usd")).json["items"]] == [
+        "tokens"
+    ]
+    assert (await run_command("budgets", "remove", "usd")).code != 0
+    assert (await run_command("budgets", "set", "25usd")).code != 0
+    assert (await run_command("usage")).json["totals"] == {}
+    job = await run_command(
+        "jobs", "create", "models", "--http", "https://example.test", "--manual", "--budget", "usd=1/day"
+    )
+    assert job.json["budgets"][0]["period"] == "day"

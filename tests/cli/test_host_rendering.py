@@ -39,8 +39,8 @@ def host(name: str = "h1", **fields: object) -> HostOut:
 
 
 def test_a_list_tells_who_is_there_and_what_is_on_them() -> None:
-    told = render(host_table([host(), host("h2", status="offline", instances=[])], NOW), 120)
-    head, first, second = told.splitlines()
+    reported = render(host_table([host(), host("h2", status="offline", instances=[])], NOW), 120)
+    head, first, second = reported.splitlines()
     assert head.split() == ["HOST", "STATUS", "LAST", "SEEN", "RUNNING", "SERVERS", "LABELS"]
     assert first.split()[:2] == ["h1", "online"]
     assert "pvp" in first
@@ -53,8 +53,8 @@ def test_without_hosts_it_says_how_to_have_one() -> None:
 
 
 def test_a_page_tells_how_much_the_host_takes_on_at_once() -> None:
-    told = render(host_page(host(), NOW), 100)
-    assert "2 runs now; at most 1 mutating and 8 read-only at a time" in told
+    reported = render(host_page(host(), NOW), 100)
+    assert "2 runs now; at most 1 mutating and 8 read-only at a time" in reported
 
 
 @pytest.mark.parametrize("text", ["region", "=eu", " =x"])

@@ -37,8 +37,8 @@ async def started(api_server: ApiServer, *args: str) -> AsyncIterator[asyncio.su
 
 async def interrupted(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
     process.send_signal(signal.SIGINT)
-    _, told = await process.communicate()
-    return process.returncode, told.decode()
+    _, reported = await process.communicate()
+    return process.returncode, reported.decode()
 
 
 async def line(process: asyncio.subprocess.Process) -> str:
@@ -52,17 +52,17 @@ async def test_following_events_ends_without_a_word(run_command: RunCommand, api
         assert await interrupted(process) == (130, "")
 
 
-async def test_who_stops_following_lines_is_told_that_the_run_goes_on(
+async def test_who_stops_following_lines_reads_that_the_run_goes_on(
     run_command: RunCommand, api_server: ApiServer
 ) -> None:
     await run_command("jobs", "create", "hello", "--python", "work:hello", "--manual")
     await run_command("jobs", "run", "hello")
     async with started(api_server, "runs", "logs", "-f", "hello#1", "-o", "table") as process:
         assert (await line(process)).startswith("hello#1 is ready.")
-        code, told = await interrupted(process)
+        code, reported = await interrupted(process)
     assert code == 130
-    assert 'foliot runs show "hello#1"' in told
-    assert "Traceback" not in told
+    assert 'foliot runs show "hello#1"' in reported
+    assert "Traceback" not in reported
 
 
 async def test_who_stops_waiting_for_a_run_leaves_it_alone(
@@ -72,7 +72,7 @@ async def test_who_stops_waiting_for_a_run_leaves_it_alone(
     async with started(api_server, "jobs", "run", "hello", "--wait") as process:
         while not (runs := (await run_command("runs", "list")).json["items"]):
             assert process.returncode is None
-        code, told = await interrupted(process)
+        code, reported = await interrupted(process)
     assert code == 130
-    assert "Traceback" not in told
+    assert "Traceback" not in reported
     assert (await run_command("runs", "show", runs[0]["id"])).json["status"] == "ready"

@@ -158,7 +158,7 @@ def test_hashed_fields_are_shown_as_an_example() -> None:
     ]
 
 
-def test_a_start_at_the_end_of_the_calendar_is_told() -> None:
+def test_a_start_at_the_end_of_the_calendar_is_reported() -> None:
     done = preview("0 9 * * *", "--after", "9999-12-31T00:00:00Z")
     assert done.returncode == 2
     assert "The calendar ends with the year 9990" in done.stderr

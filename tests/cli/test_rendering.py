@@ -1,4 +1,4 @@
-"""What people see, at a fixed width: from shapes made by hand, without a server."""
+"""What people see, at a fixed width: from shapes made in the test, without a server."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def test_the_list_shows_who_owns_each_job() -> None:
 
 
 def test_what_stands_in_the_way_of_a_new_jobs_runs_is_said_at_once() -> None:
-    told = render(created_page(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
-    assert told.splitlines()[-1].strip() == "Note: No live worker serves it."
+    reported = render(created_page(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
+    assert reported.splitlines()[-1].strip() == "Note: No live worker serves it."
 
 
 def test_upstream_jobs_and_calendars_are_shown_by_name() -> None:
@@ -142,7 +142,7 @@ def test_without_utf_8_the_marks_are_plain() -> None:
     assert render(job_list([job(1, "x")], NOW), 80, ascii_marks=True).isascii()
 
 
-def test_next_times_are_told_on_the_jobs_own_clock_from_now_and_in_utc() -> None:
+def test_next_times_are_reported_on_the_jobs_own_clock_from_now_and_in_utc() -> None:
     at = datetime(2027, 3, 14, 13, 0, tzinfo=UTC)
     times = [
         PlannedOut(planned_for=at, planned_local=datetime(2027, 3, 14, 9, 0), notes=["Clocks went forward."])

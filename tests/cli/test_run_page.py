@@ -48,20 +48,22 @@ def attempt(number: int, **fields: Any) -> dict[str, Any]:
 
 
 def test_people_and_machines_go_by_their_names() -> None:
-    told = shown(triggered_by=str(ID), triggered_by_name="ada", worker=ID, worker_name="h1/4711", host="h1")
-    assert (told["by"], told["where"]) == ("manual, ada", "host h1")
-    told = shown(triggered_by=str(ID), worker=ID, worker_name="node-3/815")
-    assert (told["by"], told["where"]) == (f"manual, {ID}", "node-3/815")
+    reported = shown(
+        triggered_by=str(ID), triggered_by_name="ada", worker=ID, worker_name="h1/4711", host="h1"
+    )
+    assert (reported["by"], reported["where"]) == ("manual, ada", "host h1")
+    reported = shown(triggered_by=str(ID), worker=ID, worker_name="node-3/815")
+    assert (reported["by"], reported["where"]) == (f"manual, {ID}", "node-3/815")
     assert str(ID) in shown(worker=ID)["where"]
     assert "where" not in shown()
 
 
 def test_a_run_that_is_tried_again_says_when_and_why_and_only_once() -> None:
     planned = {"number": 2, "at": NOW + timedelta(minutes=5), "why": "Attempt 1 failed: boom: It broke."}
-    told = shown(next_attempt=planned, error={"code": "boom", "message": "It broke."})
-    assert told["next try"] == "attempt 2, Fri 15 Jan 2027 12:05 UTC (in 5 m)"
-    assert told["because"] == "Attempt 1 failed: boom: It broke."
-    assert "error" not in told
+    reported = shown(next_attempt=planned, error={"code": "boom", "message": "It broke."})
+    assert reported["next try"] == "attempt 2, Fri 15 Jan 2027 12:05 UTC (in 5 m)"
+    assert reported["because"] == "Attempt 1 failed: boom: It broke."
+    assert "error" not in reported
     assert (
         shown(status="failed", error={"code": "boom", "message": "It broke."})["error"] == "boom: It broke."
     )
@@ -90,9 +92,9 @@ def test_files_are_named_with_their_sizes_and_many_are_cut_short() -> None:
         }
         for n, size in enumerate((1, 2_048, 3 * 1024**2, *[5] * 10))
     ]
-    told = shown(artifacts=files)["files"]
-    assert told.startswith("f0.csv (1 byte), f1.csv (2 KiB), f2.csv (3.0 MiB), f3.csv (5 bytes)")
-    assert told.endswith(" and 5 more")
+    reported = shown(artifacts=files)["files"]
+    assert reported.startswith("f0.csv (1 byte), f1.csv (2 KiB), f2.csv (3.0 MiB), f3.csv (5 bytes)")
+    assert reported.endswith(" and 5 more")
     assert "files" not in shown(artifacts=[])
 
 

@@ -118,10 +118,10 @@ async def test_nothing_is_done_by_a_dry_run(
     assert (await run_command("secrets", "list")).json["items"] == []
     await piped(api_server, tmp_path, VALUE, "crm-token")
     assert (await piped(api_server, tmp_path, VALUE, "crm-token", "--dry-run")).json["secret"]["version"] == 2
-    told = await run_command("secrets", "delete", "crm-token", "--dry-run", "-o", "table")
-    assert told.out == "Would delete crm-token. Nothing was done.\n"
-    told = await run_command("secrets", "rotate", "--new-key", "--dry-run", "-o", "table")
-    assert told.out == "Would encrypt 1 secret again; 0 unreadable. Nothing was done.\n"
+    reported = await run_command("secrets", "delete", "crm-token", "--dry-run", "-o", "table")
+    assert reported.out == "Would delete crm-token. Nothing was done.\n"
+    reported = await run_command("secrets", "rotate", "--new-key", "--dry-run", "-o", "table")
+    assert reported.out == "Would encrypt 1 secret again; 0 unreadable. Nothing was done.\n"
     assert [each["version"] for each in (await run_command("secrets", "list")).json["items"]] == [1]
 
 
@@ -132,7 +132,7 @@ async def test_the_prompt_does_not_show_what_is_typed(api_server: ApiServer, tmp
 
 
 def typed(api_server: ApiServer, folder: Path) -> str:
-    """What stands on the terminal of somebody who types the value twice."""
+    """What stands on the terminal of a person who types the value twice."""
     with subprocess.Popen(
         (sys.executable, "-c", IN_A_TERMINAL, FOLIOT, "secrets", "set", "crm-token"),
         stdin=subprocess.PIPE,

@@ -172,7 +172,7 @@ def test_signing_in_never_takes_over_a_session_that_was_there_before(site: Site)
     )
     made = answer.cookies[COOKIE]
     assert made not in {planted, site.workspaces["acme"].keys["editor"]}
-    with site.http(Session(planted)) as http:  # whoever planted it stays a viewer
+    with site.http(Session(planted)) as http:  # the user who planted it stays a viewer
         assert "/console/jobs/new" not in http.get("/console/jobs").text
     with site.http(Session(made)) as http:
         assert "/console/jobs/new" in http.get("/console/jobs").text
@@ -182,7 +182,7 @@ def test_signing_in_never_takes_over_a_session_that_was_there_before(site: Site)
 
 
 def test_a_role_sees_only_controls_that_it_may_use(site: Site) -> None:
-    """Collect the forms of all pages, then send each as it stands, as the weakest role that sees it."""
+    """Collect the forms of all pages, then send each unchanged, as the weakest role that sees it."""
     site.workspace("scratch")
     forms: dict[tuple[str, str], tuple[str, Form]] = {}
     for role in ROLES:

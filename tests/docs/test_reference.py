@@ -66,11 +66,13 @@ def test_every_setting_and_error_code_is_documented() -> None:
 
 
 def test_the_tree_drawn_in_errors_is_the_tree() -> None:
-    import foliot.domain.errors as room
+    from foliot.domain import errors
 
-    drawn = re.findall(r"^[│├└─ ]*([A-Z]\w+)", (room.__doc__ or "").partition("\n\n")[2], flags=re.MULTILINE)
+    drawn = re.findall(
+        r"^[│├└─ ]*([A-Z]\w+)", (errors.__doc__ or "").partition("\n\n")[2], flags=re.MULTILINE
+    )
     assert drawn == [
-        error.__name__ for error in references.tree(FoliotError) if error.__module__ == room.__name__
+        error.__name__ for error in references.tree(FoliotError) if error.__module__ == errors.__name__
     ]
 
 

@@ -60,10 +60,10 @@ def make_due_job(job: Job, cursor: datetime, **rest: Any) -> DueJob:
 
 def describe_plan(plan: Plan) -> list[str]:
     """The records as a reader would say them: `run 08:00`, `skip 08:10 overlap`, `gap 00:00..07:50 48 misfire`."""
-    return [_told(record) for record in plan.records]
+    return [_reported(record) for record in plan.records]
 
 
-def _told(record: NewRun | SkippedTime | SkippedRange | EndGateWait) -> str:
+def _reported(record: NewRun | SkippedTime | SkippedRange | EndGateWait) -> str:
     match record:
         case NewRun():
             words = ["run", f"{record.planned.planned_for:%H:%M:%S}".removesuffix(":00")]

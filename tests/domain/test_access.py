@@ -1,4 +1,4 @@
-"""API keys can be told from noise without a database, and roles are ordered."""
+"""API keys can be recognised among noise without a database, and roles are ordered."""
 
 from __future__ import annotations
 

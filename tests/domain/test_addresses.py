@@ -1,4 +1,4 @@
-"""Which addresses are closed, by which network they are told, and what an allowed network opens."""
+"""Which addresses are closed, by which network they are named, and what an allowed network opens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_public_internet_is_open(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "network"), CLOSED.items())
-def test_everything_else_is_closed_and_told_by_its_network(text: str, network: str) -> None:
+def test_everything_else_is_closed_and_reported_by_its_network(text: str, network: str) -> None:
     found = closed(ip_address(text))
     assert found is not None
     assert str(found.network) == network
@@ -84,5 +84,5 @@ def test_an_allowed_wrapper_does_not_open_what_it_wraps() -> None:
     found = closed(ip_address("2002:7f00:1::1"), networks(("2002::/16",)))
     assert found is not None
     assert found.describe("2002:7f00:1::1") == "2002:7f00:1::1 leads to 127.0.0.1, in 127.0.0.0/8 (loopback)"
-    told = "six.test resolves to 2002:7f00:1::1, which leads to 127.0.0.1, in 127.0.0.0/8 (loopback)"
-    assert found.describe("six.test") == told
+    reported = "six.test resolves to 2002:7f00:1::1, which leads to 127.0.0.1, in 127.0.0.0/8 (loopback)"
+    assert found.describe("six.test") == reported

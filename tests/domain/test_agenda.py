@@ -42,7 +42,7 @@ def ahead(
     return AgendaJob(job, since, cursor, since, **rest)
 
 
-def told(found: Agenda) -> list[str]:
+def reported(found: Agenda) -> list[str]:
     lines = []
     for _, line in ((entry.job_id, entry.line) for entry in found.entries):
         text = f"{line.first.due_at:%d %H:%M}"
@@ -62,50 +62,54 @@ def a_day(*jobs: AgendaJob, **rest: Any) -> Agenda:
 
 def test_times_of_several_jobs_come_in_one_order() -> None:
     found = a_day(ahead(Cron("0 9,18 * * *"), 1), ahead(Cron("30 8 * * *"), 2), ahead(Once(at("09:30")), 3))
-    assert told(found) == ["08:30", "09:00", "09:30", "18:00"]
+    assert reported(found) == ["08:30", "09:00", "09:30", "18:00"]
     assert [entry.job_id for entry in found.entries] == [job_id(each) for each in (2, 1, 3, 1)]
     assert found.complete_until == MIDNIGHT + DAY
 
 
 def test_an_hourly_job_is_listed_and_a_more_frequent_one_is_one_line() -> None:
     assert len(a_day(ahead(Cron("0 * * * *"))).entries) == 24
-    assert told(a_day(ahead(Cron("* * * * *")))) == ["00:00-23:59 x1440"]
-    assert told(a_day(ahead(every(1)))) == ["00:00-23:59 x86399"]
-    assert told(a_day(ahead(Cron("*/20 9-10,15 * * *")))) == ["09:00-10:40 x6", "15:00-15:40 x3"]
+    assert reported(a_day(ahead(Cron("* * * * *")))) == ["00:00-23:59 x1440"]
+    assert reported(a_day(ahead(every(1)))) == ["00:00-23:59 x86399"]
+    assert reported(a_day(ahead(Cron("*/20 9-10,15 * * *")))) == ["09:00-10:40 x6", "15:00-15:40 x3"]
 
 
 def test_what_is_beyond_counting_has_its_first_and_last() -> None:
     found = a_day(ahead(Cron("*/10 * * * * *", seconds=True)))
-    assert told(found) == ["00:00-23:59 xNone"]
+    assert reported(found) == ["00:00-23:59 xNone"]
 
 
 def test_a_freeze_skips_or_holds_and_breaks_the_line() -> None:
     freeze = Freeze(FreezeId(make_uuid(9)), at("02:00"), at("04:00"), reason="year end")
     job = ahead(Cron("* * * * *"), freezes=(freeze,))
-    assert told(a_day(job)) == ["00:00-01:59 x120", "02:00-03:59 x120 skipped frozen", "04:00-23:59 x1200"]
+    assert reported(a_day(job)) == [
+        "00:00-01:59 x120",
+        "02:00-03:59 x120 skipped frozen",
+        "04:00-23:59 x1200",
+    ]
     held = ahead(Cron("0 3,5 * * *"), freezes=(replace(freeze, after=FreezePolicy.LATEST),))
     found = a_day(held)
-    assert told(found) == ["03:00 held", "05:00"]
+    assert reported(found) == ["03:00 held", "05:00"]
     assert found.entries[0].line.freeze == replace(freeze, after=FreezePolicy.LATEST)
 
 
 def test_windows_and_calendars_put_off_or_skip() -> None:
     window = Window(time(9), time(17))
     deferred = ahead(None, timetable=Timetable(Cron("0 */6 * * *"), window=window))
-    assert told(a_day(deferred)) == ["09:00 skipped window", "09:00", "12:00"]
+    assert reported(a_day(deferred)) == ["09:00 skipped window", "09:00", "12:00"]
     skipping = Timetable(Cron("0 */6 * * *"), window=replace(window, otherwise=Otherwise.SKIP))
-    assert told(a_day(ahead(None, timetable=skipping))) == [
+    assert reported(a_day(ahead(None, timetable=skipping))) == [
         "00:00 skipped window", "06:00 skipped window", "12:00", "18:00 skipped window",
     ]  # fmt: skip
     holiday = Calendar("holiday", CalendarKind.BLACKOUT, (Absolute(MIDNIGHT, MIDNIGHT + DAY),))
     closed = Timetable(Cron("0 9 * * *"), calendars=(holiday,))
-    assert told(a_day(ahead(None, timetable=closed))) == ["09:00 skipped blackout"]
+    assert reported(a_day(ahead(None, timetable=closed))) == ["09:00 skipped blackout"]
 
 
 def test_what_was_put_off_into_the_stretch_belongs_to_it() -> None:
     table = Timetable(Cron("0 3 * * *"), window=Window(time(9), time(17)))
     found = agenda([ahead(None, timetable=table)], at("08:00"), at("10:00"))
-    assert told(found) == ["09:00"]
+    assert reported(found) == ["09:00"]
     assert found.entries[0].line.first.planned_for == at("03:00")
 
 
@@ -116,49 +120,54 @@ def test_a_time_that_the_clocks_jump_over_says_so() -> None:
 
 
 def test_a_pause_that_ends_lets_later_times_through() -> None:
-    assert told(a_day(ahead(Cron("0 */6 * * *"), resumes_at=at("11:00")))) == ["12:00", "18:00"]
+    assert reported(a_day(ahead(Cron("0 */6 * * *"), resumes_at=at("11:00")))) == ["12:00", "18:00"]
 
 
 def test_the_next_is_skipped_and_the_last_of_max_runs_is_the_last() -> None:
-    assert told(a_day(ahead(Cron("0 */6 * * *"), skip_next=True)))[:2] == ["00:00 skipped operator", "06:00"]
-    assert told(a_day(ahead(Cron("0 */6 * * *"), runs_left=2))) == ["00:00", "06:00"]
+    assert reported(a_day(ahead(Cron("0 */6 * * *"), skip_next=True)))[:2] == [
+        "00:00 skipped operator",
+        "06:00",
+    ]
+    assert reported(a_day(ahead(Cron("0 */6 * * *"), runs_left=2))) == ["00:00", "06:00"]
     later = agenda([ahead(Cron("0 */6 * * *"), runs_left=3)], at("05:00"), MIDNIGHT + DAY)
-    assert told(later) == ["06:00", "12:00"]
-    assert told(agenda([ahead(Cron("0 */6 * * *"), skip_next=True)], at("05:00"), at("07:00"))) == ["06:00"]
+    assert reported(later) == ["06:00", "12:00"]
+    assert reported(agenda([ahead(Cron("0 */6 * * *"), skip_next=True)], at("05:00"), at("07:00"))) == [
+        "06:00"
+    ]
 
 
 def test_a_skip_that_was_asked_for_shows_in_a_span_that_begins_after_the_last_fire() -> None:
     """The span of an agenda begins now, and the cursor of a timer lies at its last fire."""
     long_ago = MIDNIGHT - timedelta(hours=1)
     one = ahead(Cron("0 */6 * * *"), cursor=long_ago, skip_next=True)
-    assert told(a_day(one))[:2] == ["00:00 skipped operator", "06:00"]
+    assert reported(a_day(one))[:2] == ["00:00 skipped operator", "06:00"]
     several = ahead(Cron("0 */6 * * *"), cursor=long_ago, skip_next=True, skip_until=at("06:00"))
-    assert told(a_day(several))[:3] == ["00:00 skipped operator", "06:00 skipped operator", "12:00"]
-    assert told(agenda([several], at("05:00"), at("13:00"))) == ["06:00 skipped operator", "12:00"]
+    assert reported(a_day(several))[:3] == ["00:00 skipped operator", "06:00 skipped operator", "12:00"]
+    assert reported(agenda([several], at("05:00"), at("13:00"))) == ["06:00 skipped operator", "12:00"]
 
 
 def test_a_fixed_delay_names_one_time_or_none() -> None:
     chained = Interval(HOUR, MIDNIGHT, IntervalMode.FIXED_DELAY)
     job = ahead(chained, cursor=at("04:00"))
-    assert told(a_day(job)) == ["05:00"]
-    assert told(a_day(replace(job, next_at=None))) == []
+    assert reported(a_day(job)) == ["05:00"]
+    assert reported(a_day(replace(job, next_at=None))) == []
 
 
 def test_the_list_ends_at_the_most_and_says_how_far_it_is_complete() -> None:
     found = a_day(ahead(Cron("0 * * * *"), 1), ahead(Cron("30 * * * *"), 2), most=5)
-    assert told(found) == ["00:00", "00:30", "01:00", "01:30", "02:00"]
+    assert reported(found) == ["00:00", "00:30", "01:00", "01:30", "02:00"]
     assert found.complete_until == at("02:30")
 
 
 def test_missing_jobs_end_it_where_their_times_may_begin() -> None:
     found = a_day(ahead(Cron("0 * * * *")), more_since=at("02:30"))
-    assert (told(found), found.complete_until) == (["00:00", "01:00", "02:00"], at("02:30"))
+    assert (reported(found), found.complete_until) == (["00:00", "01:00", "02:00"], at("02:30"))
     partial = agenda([ahead(Cron("0 * * * *"))], at("05:00"), at("07:00"), more_since=at("02:30"))
-    assert (told(partial), partial.complete_until) == (["05:00", "06:00"], at("05:00"))
+    assert (reported(partial), partial.complete_until) == (["05:00", "06:00"], at("05:00"))
 
 
 @pytest.mark.parametrize("steps", [1, 10, 50, 100])
-def test_work_is_bounded_and_what_is_told_is_a_beginning_of_the_whole(steps: int) -> None:
+def test_work_is_bounded_and_what_is_reported_is_a_beginning_of_the_whole(steps: int) -> None:
     jobs = [ahead(Cron(f"{number % 60} */2 * * *"), number) for number in range(1, 30)]
     whole, part = a_day(*jobs), a_day(*jobs, steps=steps)
     complete = [entry for entry in part.entries if entry.line.first.due_at < part.complete_until]
@@ -178,7 +187,7 @@ def test_jobs_on_one_timetable_are_worked_out_once() -> None:
 
 def test_a_time_on_the_edge_belongs_to_the_stretch_that_it_begins() -> None:
     daily = ahead(Cron("0 6 * * *"))
-    assert told(agenda([daily], at("06:00"), at("07:00"))) == ["06:00"]
-    assert told(agenda([daily], at("05:00"), at("06:00"))) == []
-    assert told(agenda([ahead(Cron("0 6 * * *"), cursor=at("06:00"))], at("06:00"), at("07:00"))) == []
-    assert told(agenda([], at("06:00"), at("07:00"))) == []
+    assert reported(agenda([daily], at("06:00"), at("07:00"))) == ["06:00"]
+    assert reported(agenda([daily], at("05:00"), at("06:00"))) == []
+    assert reported(agenda([ahead(Cron("0 6 * * *"), cursor=at("06:00"))], at("06:00"), at("07:00"))) == []
+    assert reported(agenda([], at("06:00"), at("07:00"))) == []

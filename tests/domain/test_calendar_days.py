@@ -1,4 +1,4 @@
-"""Days that are not in every month, year or week. The dates were worked out by hand."""
+"""Days that are not in every month, year or week. The dates were worked out on paper."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ CRON = {
 
 
 @pytest.mark.parametrize("expr", CRON)
-def test_a_cron_expression_is_told_in_words(expr: str) -> None:
+def test_a_cron_expression_is_reported_in_words(expr: str) -> None:
     assert say(Cron(expr, "Europe/Paris")) == f"{CRON[expr]}, Europe/Paris"
 
 
@@ -117,11 +117,11 @@ def test_a_cron_expression_is_told_in_words(expr: str) -> None:
         (Manual(), "Manually"),
     ],
 )  # fmt: skip
-def test_a_schedule_is_told_with_all_that_bends_it(schedule: Schedule, sentence: str) -> None:
+def test_a_schedule_is_reported_with_all_that_bends_it(schedule: Schedule, sentence: str) -> None:
     assert say(schedule) == sentence
 
 
-def test_a_one_shot_is_told_in_local_time_where_the_zone_is_at_hand() -> None:
+def test_a_one_shot_is_reported_in_local_time_where_the_zone_is_at_hand() -> None:
     paris = load_zone("Europe/Paris")
     once = Once(datetime(2027, 3, 3, 8, tzinfo=UTC), "Europe/Paris")
     assert say(once, paris) == "Once on Wednesday 3 March 2027 at 09:00, Europe/Paris"
@@ -239,10 +239,10 @@ def test_every_expression_has_a_sentence_and_none_that_reads_as_something_else(
         meant = wall_times(schedule)
     except ScheduleInvalid:
         return
-    told = wall_times(again)
-    assert (told.hours, told.minutes, told.is_open) == (meant.hours, meant.minutes, meant.is_open)
+    reported = wall_times(again)
+    assert (reported.hours, reported.minutes, reported.is_open) == (meant.hours, meant.minutes, meant.is_open)
     assert all(
-        told.days.of(2027 + n // 12, n % 12 + 1) == meant.days.of(2027 + n // 12, n % 12 + 1)
+        reported.days.of(2027 + n // 12, n % 12 + 1) == meant.days.of(2027 + n // 12, n % 12 + 1)
         for n in range(48)
     )
 

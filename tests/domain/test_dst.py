@@ -1,6 +1,6 @@
-"""Clock changes with names. The instants were worked out by hand from the zones' published rules, not by running anything.
+"""Clock changes with names. The instants were worked out on paper from the zones' published rules, not by running anything.
 
-How a line reads is told in `tests/oracle/night.py`.
+How to read a line is written in `tests/oracle/night.py`.
 """
 
 from __future__ import annotations

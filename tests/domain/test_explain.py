@@ -34,22 +34,22 @@ def a_record(status: RunStatus, **rest: Any) -> Recorded:
 
 def test_every_skip_reason_has_a_sentence_and_a_next_step() -> None:
     for reason in SkipReason:
-        told = explain_record(BOGOTA, a_record(RunStatus.SKIPPED, skip_reason=reason))
-        assert told.verdict is Verdict.SKIPPED
-        assert told.sentence.startswith(
+        reported = explain_record(BOGOTA, a_record(RunStatus.SKIPPED, skip_reason=reason))
+        assert reported.verdict is Verdict.SKIPPED
+        assert reported.sentence.startswith(
             "The planned time of 2027-01-05 06:00:00 America/Bogota (UTC-05:00) was skipped because "
         )
-        assert told.sentence.endswith(".")
-        assert told.next_step is not None
-        assert told.next_step.endswith(".")
+        assert reported.sentence.endswith(".")
+        assert reported.next_step is not None
+        assert reported.next_step.endswith(".")
     assert set(SENTENCES) == set(SkipReason)
 
 
 def test_a_run_whose_own_code_skipped_it_names_no_operator() -> None:
     begun = a_record(RunStatus.SKIPPED, skip_reason=SkipReason.OPERATOR, started_at=at("11:00"))
-    told = explain_record(BOGOTA, begun)
-    assert "because its own code asked for that" in told.sentence
-    assert "audit" not in (told.next_step or "")
+    reported = explain_record(BOGOTA, begun)
+    assert "because its own code asked for that" in reported.sentence
+    assert "audit" not in (reported.next_step or "")
 
 
 def test_a_past_run_tells_how_it_ended() -> None:
@@ -60,14 +60,14 @@ def test_a_past_run_tells_how_it_ended() -> None:
         attempt_count=4,
         error=RunError("boom", "It broke."),
     )
-    told = explain(asked("11:00", record=record))
-    assert told.verdict is Verdict.RAN
-    assert told.sentence == (
+    reported = explain(asked("11:00", record=record))
+    assert reported.verdict is Verdict.RAN
+    assert reported.sentence == (
         "Run 12, planned for 2027-01-05 06:00:00 America/Bogota (UTC-05:00), failed"
         " at 2027-01-05 06:01:00 America/Bogota (UTC-05:00) after 4 attempts."
     )
-    assert "boom: It broke." in told.facts
-    assert told.next_step is not None
+    assert "boom: It broke." in reported.facts
+    assert reported.next_step is not None
 
 
 def test_a_good_run_needs_no_next_step() -> None:
@@ -83,8 +83,8 @@ def test_a_gap_record_tells_how_many_it_stands_for() -> None:
         count=7,
         skip_reason=SkipReason.MISFIRE,
     )
-    told = explain(asked("03:00", hourly, record=gap))
-    assert told.sentence.startswith(
+    reported = explain(asked("03:00", hourly, record=gap))
+    assert reported.sentence.startswith(
         "7 planned times from 2027-01-05 01:00:00 UTC to 2027-01-05 07:00:00 UTC did not run"
     )
     endless = a_record(RunStatus.SKIPPED, planned_until=at("07:00"), skip_reason=SkipReason.PAUSED)
@@ -103,22 +103,22 @@ def test_between_the_times_of_a_gap_there_was_still_no_planned_time() -> None:
 
 
 def test_where_nothing_was_planned_the_nearest_times_are_named() -> None:
-    told = explain(asked("09:00"))
-    assert (told.verdict, told.sentence) == (
+    reported = explain(asked("09:00"))
+    assert (reported.verdict, reported.sentence) == (
         Verdict.NOT_PLANNED,
         "There was no planned time at 2027-01-05 04:00:00 America/Bogota (UTC-05:00).",
     )
-    assert told.facts == (
+    assert reported.facts == (
         "The nearest before is 2027-01-04 06:00:00 America/Bogota (UTC-05:00).",
         "The nearest after is 2027-01-05 06:00:00 America/Bogota (UTC-05:00).",
     )
 
 
 def test_before_its_creation_the_job_did_not_exist() -> None:
-    told = explain(asked("2026-12-01 11:00"))
-    assert told.verdict is Verdict.NOT_CREATED
-    assert "created on 2026-12-31 19:00:00 America/Bogota" in told.sentence
-    assert told.facts == ("The nearest after is 2027-01-01 06:00:00 America/Bogota (UTC-05:00).",)
+    reported = explain(asked("2026-12-01 11:00"))
+    assert reported.verdict is Verdict.NOT_CREATED
+    assert "created on 2026-12-31 19:00:00 America/Bogota" in reported.sentence
+    assert reported.facts == ("The nearest after is 2027-01-01 06:00:00 America/Bogota (UTC-05:00).",)
 
 
 def test_people_ask_by_the_minute() -> None:
@@ -127,16 +127,16 @@ def test_people_ask_by_the_minute() -> None:
 
 
 def test_a_future_time_will_run() -> None:
-    told = explain(asked("2027-01-06 11:00"))
-    assert (told.verdict, told.sentence) == (
+    reported = explain(asked("2027-01-06 11:00"))
+    assert (reported.verdict, reported.sentence) == (
         Verdict.WILL_RUN, "It will run, planned for 2027-01-06 06:00:00 America/Bogota (UTC-05:00).",
     )  # fmt: skip
 
 
 def test_a_deferred_future_time_says_when_it_goes_off() -> None:
     job = make_job(Cron("0 6 * * *"), window=Window(time(8), time(20)))
-    told = explain(asked("2027-01-06 06:00", job))
-    assert told.facts[0].startswith("It goes off at 2027-01-06 08:00:00 UTC")
+    reported = explain(asked("2027-01-06 06:00", job))
+    assert reported.facts[0].startswith("It goes off at 2027-01-06 08:00:00 UTC")
 
 
 FREEZE = Freeze(FreezeId(make_uuid(1)), at("2027-01-06 00:00"), reason="release day")
@@ -160,10 +160,10 @@ FREEZE = Freeze(FreezeId(make_uuid(1)), at("2027-01-06 00:00"), reason="release 
 def test_a_future_time_that_will_not_run_says_why_and_what_to_do(
     job: Job, about: dict[str, Any], because: str
 ) -> None:
-    told = explain(asked("2027-01-06 11:00", job, **about))
-    assert told.verdict is Verdict.WILL_NOT_RUN
-    assert because in told.sentence
-    assert told.next_step
+    reported = explain(asked("2027-01-06 11:00", job, **about))
+    assert reported.verdict is Verdict.WILL_NOT_RUN
+    assert because in reported.sentence
+    assert reported.next_step
 
 
 def test_skip_next_touches_only_the_next_time() -> None:
@@ -206,19 +206,21 @@ def test_jobs_without_times_of_their_own_name_what_they_wait_for() -> None:
 
 @pytest.mark.parametrize("waits_for", WaitsFor)
 def test_a_waiting_run_says_what_it_waits_for_and_its_place(waits_for: WaitsFor) -> None:
-    told = explain_record(
+    reported = explain_record(
         BOGOTA, a_record(RunStatus.WAITING), QueuePosition(waits_for, 2, 5, "run 11", at("12:00"))
     )
-    assert told.verdict is Verdict.WAITING
-    assert "(run 11)" in told.sentence
-    assert "number 2 of 5 in line" in told.sentence
-    assert "2027-01-05 07:00:00 America/Bogota" in told.sentence
-    assert told.next_step
+    assert reported.verdict is Verdict.WAITING
+    assert "(run 11)" in reported.sentence
+    assert "number 2 of 5 in line" in reported.sentence
+    assert "2027-01-05 07:00:00 America/Bogota" in reported.sentence
+    assert reported.next_step
 
 
 def test_a_run_that_waits_for_its_retry_says_when() -> None:
-    told = explain_record(BOGOTA, a_record(RunStatus.READY, attempt_count=1, retry_at=at("11:05")))
-    assert told.sentence == "Run 12 waits for attempt 2 at 2027-01-05 06:05:00 America/Bogota (UTC-05:00)."
+    reported = explain_record(BOGOTA, a_record(RunStatus.READY, attempt_count=1, retry_at=at("11:05")))
+    assert (
+        reported.sentence == "Run 12 waits for attempt 2 at 2027-01-05 06:05:00 America/Bogota (UTC-05:00)."
+    )
 
 
 def test_ready_and_running_runs_say_where_they_are() -> None:

@@ -43,7 +43,7 @@ def counts(found: UpcomingDifference) -> tuple[int, int, int, int]:
         (Manual(), Manual(), (0, 0, 0, 0)),
     ],
 )
-def test_two_schedules_are_told_apart_by_their_runs(
+def test_two_schedules_are_distinguished_by_their_runs(
     before: Schedule, after: Schedule, expected: tuple[int, int, int, int]
 ) -> None:
     assert counts(difference(ahead(before), ahead(after))) == expected
@@ -78,7 +78,7 @@ series = st.builds(
 
 
 @given(series, series)
-def test_every_run_ahead_is_told_once(before: Upcoming, after: Upcoming) -> None:
+def test_every_run_ahead_is_reported_once(before: Upcoming, after: Upcoming) -> None:
     found = difference(before, after)
     assert found.unchanged + len(found.moved) + len(found.removed) == len(before.times)
     assert found.unchanged + len(found.moved) + len(found.added) == len(after.times)

@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_pointed_at(text: str, column: int, says: str, hi
     assert (error.pointer, error.mark and error.mark.start) == ("/q", column - 1)
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     with pytest.raises(QueryInvalid) as caught:
         read_query("stauts:failed status:nope tag:ok failures:x", JOBS, NOW)
     assert len(caught.value.parts) == 3

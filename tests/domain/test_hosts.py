@@ -1,4 +1,4 @@
-"""Hosts: whether they are there, and what a run that waits for one is told."""
+"""Hosts: whether they are there, and the reason that a waiting run shows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_room_is_there_while_anything_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "told"),
+    ("bound", "reported"),
     [
         (HostWait(PVP), 'Run 1 waits for server "pvp", and there is none of that name.'),
         (
@@ -76,10 +76,10 @@ def test_room_is_there_while_anything_fits() -> None:
     ],
     ids=["nobody has it", "offline", "does not do it", "busy", "any moment"],
 )
-def test_a_run_that_waits_for_a_host_says_why(bound: HostWait, told: str) -> None:
+def test_a_run_that_waits_for_a_host_says_why(bound: HostWait, reported: str) -> None:
     job = Rules(Spec(Manual("UTC"), "http")).job(JobId(uuid4()), WorkspaceId(uuid4()), 1)
     record = Recorded(RunId(uuid4()), 1, RunStatus.READY)
-    assert explain_bound(job, record, bound, "http", NOW).sentence == told
+    assert explain_bound(job, record, bound, "http", NOW).sentence == reported
 
 
 @pytest.mark.parametrize(("kind", "flag"), [("command", "--allow-command"), ("message", None)])

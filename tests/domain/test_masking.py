@@ -130,8 +130,8 @@ def test_no_secret_makes_a_text_take_minutes(value: str, text: str) -> None:
 
 def test_what_makes_an_address_secret_is_masked_without_the_rest_of_it() -> None:
     masks = Masks(["https://Hooks.example/api/webhooks/123/T0KEN-S3CRET?key=0123456789&wait=true"])
-    told = "Cannot POST /api/webhooks/123/T0KEN-S3CRET at https://hooks.example/ with 0123456789"
-    assert masks.text(told) == f"Cannot POST {MASK} at https://hooks.example/ with {MASK}"
+    reported = "Cannot POST /api/webhooks/123/T0KEN-S3CRET at https://hooks.example/ with 0123456789"
+    assert masks.text(reported) == f"Cannot POST {MASK} at https://hooks.example/ with {MASK}"
     masks = Masks(["postgresql://shop:p%40ssw0rd@db.internal:5432/shop"])
     assert (
         masks.text("p@ssw0rd or p%40ssw0rd for shop at db.internal")
@@ -141,8 +141,8 @@ def test_what_makes_an_address_secret_is_masked_without_the_rest_of_it() -> None
 
 
 def test_a_number_that_holds_a_secret_is_masked() -> None:
-    told = {"pin": 8675309, "grown": 186753091, "shown": 86, "share": 0.5, "is": True}
-    assert Masks(["8675309"]).json(told) == {
+    reported = {"pin": 8675309, "grown": 186753091, "shown": 86, "share": 0.5, "is": True}
+    assert Masks(["8675309"]).json(reported) == {
         "pin": MASK,
         "grown": MASK,
         "shown": 86,

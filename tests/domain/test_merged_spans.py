@@ -36,7 +36,7 @@ from foliot.domain.schedule.zone import naive_utc, wall_at
 
 ZONES = ("UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-# Around the clock changes of 2027, and a plain week.
+# At the clock changes of 2027, and a plain week.
 BASES = (
     datetime(2027, 3, 13, 22),
     datetime(2027, 3, 28, 0),

@@ -75,8 +75,8 @@ def test_hashed_fields_are_noted_with_the_values_used_unless_a_job_chose_them() 
 
 
 def test_a_preview_without_a_job_says_that_hashed_values_are_an_example() -> None:
-    told = preview_times(Cron("H 4 * * *"), datetime(2027, 1, 1, tzinfo=UTC), 3)
-    assert any(note.startswith("H stands for values") for note in told.notes)
+    reported = preview_times(Cron("H 4 * * *"), datetime(2027, 1, 1, tzinfo=UTC), 3)
+    assert any(note.startswith("H stands for values") for note in reported.notes)
 
 
 def test_a_stepped_day_field_beside_another_says_how_other_crons_read_it() -> None:

@@ -209,10 +209,10 @@ def test_a_resumed_job_accounts_for_the_time_it_was_away(job: DueJob, now: datet
     made = plan_resume(replace(job, status=JobStatus.PAUSED, freezes=()), now, catch_up=catch_up)
     nominal = replace(job.job.timetable, window=None, calendars=())
     times = times_between(nominal, job.timer.cursor, made.timer.cursor, 100_000)
-    told = sum(
+    reported = sum(
         record.count or MAX_COUNTED if isinstance(record, SkippedRange) else 1 for record in made.records
     )
-    assert told == len(times) or any(
+    assert reported == len(times) or any(
         isinstance(one, SkippedRange) and one.count is None for one in made.records
     )
     assert len([one for one in made.records if isinstance(one, SkippedRange)]) <= 1

@@ -22,7 +22,7 @@ def test_no_more_passes_than_the_burst_and_what_time_brings(rate: Rate, pauses: 
 
 
 @given(RATES)
-def test_whoever_waits_as_told_gets_through(rate: Rate) -> None:
+def test_a_client_that_waits_as_asked_gets_through(rate: Rate) -> None:
     bucket, standing = take(full(rate, 0.0), rate, 0.0)
     while not standing.retry_after:
         bucket, standing = take(bucket, rate, 0.0)

@@ -26,7 +26,7 @@ SUNDAY = datetime(2026, 11, 15, 10, tzinfo=UTC)
 @pytest.mark.parametrize(
     "text", ["0 9 * * 1-5", "@daily", "*/5 * * * *", "H H * * *", "0 0 0 * * *", "* * *"]
 )
-def test_cron_text_is_told_from_words(text: str) -> None:
+def test_cron_text_is_distinguished_from_words(text: str) -> None:
     assert looks_like_cron(text)
 
 
@@ -34,7 +34,7 @@ def test_cron_text_is_told_from_words(text: str) -> None:
     "text",
     ["every 10 minutes", "9am every day", "18:00 on fridays", "2027-01-02T18:00:00Z", "", "15 minutes"],
 )
-def test_words_are_told_from_cron_text(text: str) -> None:
+def test_words_are_distinguished_from_cron_text(text: str) -> None:
     assert not looks_like_cron(text)
 
 

@@ -69,11 +69,11 @@ def test_what_is_finite_and_small_is_taken(schema: dict[str, Any]) -> None:
     ],
 )
 def test_what_could_take_for_ever_is_not(schema: dict[str, Any], why: str) -> None:
-    told = problem_of(schema)
-    assert told is not None
-    assert why in told
+    reported = problem_of(schema)
+    assert reported is not None
+    assert why in reported
 
 
-def test_every_type_that_comes_with_foliot_can_be_told() -> None:
+def test_every_type_that_comes_with_foliot_can_be_reported() -> None:
     found = {name: problem_of(each.config_schema) for name, each in registry.describe_types().items()}
     assert set(found.values()) == {None}, found

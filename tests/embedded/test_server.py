@@ -117,12 +117,12 @@ def test_a_server_that_ignores_us_is_killed(run: Run) -> None:
     assert orphans.running(server.cluster) == []
 
 
-def test_an_unexpected_end_is_told_and_an_asked_one_is_not(run: Run) -> None:
-    told: list[int] = []
+def test_an_unexpected_end_is_reported_and_an_asked_one_is_not(run: Run) -> None:
+    reported: list[int] = []
     heard = threading.Event()
 
     def tell(code: int) -> None:
-        told.append(code)
+        reported.append(code)
         heard.set()
 
     asked = run()
@@ -132,7 +132,7 @@ def test_an_unexpected_end_is_told_and_an_asked_one_is_not(run: Run) -> None:
     killed.on_lost(tell)
     os.kill(killed.pid, signal.SIGKILL)
     assert heard.wait(20)
-    assert told == [-signal.SIGKILL]
+    assert reported == [-signal.SIGKILL]
     assert not killed.is_alive()
     assert killed.wait() == -signal.SIGKILL
     killed.stop()

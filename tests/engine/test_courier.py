@@ -179,7 +179,9 @@ async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(off
         assert delivery.error == error
 
 
-async def test_a_secret_that_is_missing_is_told_and_waited_for(office: WebhookHarness, owner: Owner) -> None:
+async def test_a_secret_that_is_missing_is_reported_and_waited_for(
+    office: WebhookHarness, owner: Owner
+) -> None:
     workspace_id, by = office.caller.workspace_id, office.caller.actor
     made = await secrets.create(office.database, office.vault, Scope(workspace_id, by), "hook", "not a key")
     async with receive_webhooks() as receiver:
@@ -279,7 +281,7 @@ async def test_what_a_courier_died_over_is_sent_again_under_its_id_and_its_late_
         [taken] = [each.taken for each in died.parcels]
         courier = office.courier()
         await work(courier)
-        assert receiver.came == []  # somebody has it
+        assert receiver.came == []  # another courier holds it
         office.clock.advance(services.LEASE)
         await work(courier)
         await services.record(office.database, taken, Answered(500, "too late"))
@@ -330,7 +332,7 @@ async def test_an_archived_workspace_sends_nothing(office: WebhookHarness) -> No
         assert await states(theirs, room_id) == ["dead"]
 
 
-async def test_a_workspace_sees_and_is_told_of_its_own_alone(office: WebhookHarness, owner: Owner) -> None:
+async def test_a_workspace_sees_and_receives_its_own_alone(office: WebhookHarness, owner: Owner) -> None:
     other = await workspaces.create(office.database, TEST, "acme", "Acme", "UTC", {})
     theirs = WebhookHarness(
         office.database, office.clock, await admitted(office.database, other.id), office.vault

@@ -64,7 +64,7 @@ async def test_many_announcements_at_once_become_few(
     assert said == ["ready", "ready"]
 
 
-async def test_a_connection_that_hears_nothing_is_told_once_and_given_up(
+async def test_a_connection_that_hears_nothing_is_reported_once_and_given_up(
     database: Database, elsewhere: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hints, "PROBE_WITHIN", 0.2)

@@ -1,4 +1,4 @@
-"""The janitor does its chores in turn, and one that fails keeps no other from its turn."""
+"""The janitor does its tasks in turn, and one that fails keeps no other from its turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop keeps calling its step: after naps, after wake-ups, after failures; and it stops when told."""
+"""A loop keeps calling its step: after naps, after wake-ups, after failures; and it stops on request."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ async def test_one_that_stays_due_makes_nobody_else_late(
     await beat_every(MINUTE, database, workspace)
     clock.advance(2 * SECOND)
     await beat_every(MINUTE, database, workspace)
-    with psycopg.connect(owner_url) as somebody:
-        somebody.execute("SELECT FROM foliot.timers ORDER BY due_at LIMIT 1 FOR UPDATE")
+    with psycopg.connect(owner_url) as other:
+        other.execute("SELECT FROM foliot.timers ORDER BY due_at LIMIT 1 FOR UPDATE")
         clock.advance(MINUTE - SECOND)
         assert await scheduler.step() == SECOND + LATE
         clock.advance(SECOND)

@@ -50,12 +50,12 @@ def says_why(ctx: CheckContext, response: Response, case: Case[Any]) -> None:
     """Each refusal is a problem with a code and a sentence; 422 names what is wrong, each with a message."""
     if not 400 <= response.status_code < 500:
         return
-    told = response.json()
-    assert told["status"] == response.status_code
-    assert told["code"], "no code"
-    assert told["detail"].strip(), "no sentence"
-    assert told["request_id"], "no request id"
-    assert all(each["message"] for each in told["errors"]), "an error without a message"
+    reported = response.json()
+    assert reported["status"] == response.status_code
+    assert reported["code"], "no code"
+    assert reported["detail"].strip(), "no sentence"
+    assert reported["request_id"], "no request id"
+    assert all(each["message"] for each in reported["errors"]), "an error without a message"
 
 
 @schemathesis.check
@@ -64,8 +64,8 @@ def refused_for_a_known_reason(ctx: CheckContext, response: Response, case: Case
         return
     if case.meta.generation.mode != GenerationMode.POSITIVE:
         return
-    told = response.json()
-    wrong = told["errors"] or [{"pointer": "", "message": told["detail"]}]
+    reported = response.json()
+    wrong = reported["errors"] or [{"pointer": "", "message": reported["detail"]}]
     unknown = [
         f"{each['pointer']}: {each['message']}"
         for each in wrong

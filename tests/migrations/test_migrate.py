@@ -45,7 +45,7 @@ def test_the_services_login_sees_that_nothing_is_pending(owner_url: str, empty_u
     assert not is_current(pool_url(empty_url))
 
 
-def test_a_login_that_may_not_migrate_is_told_who_may(owner_url: str, owner: Connection) -> None:
+def test_a_login_that_may_not_migrate_reads_who_may(owner_url: str, owner: Connection) -> None:
     owner.execute("DELETE FROM foliot.migrations WHERE number = (SELECT max(number) FROM foliot.migrations)")
     assert not is_current(pool_url(owner_url))
     with pytest.raises(DatabaseUnavailable, match="this login may not change that") as caught:

@@ -94,7 +94,7 @@ async def test_a_run_is_slow_against_the_history_of_its_own_job(office: Office, 
 async def test_a_run_that_waits_for_hours_or_stops_reporting_is_stuck(
     office: Office, mail: MailServer
 ) -> None:
-    await office.mail_channel(mail.port)  # stuck runs are told without a rule
+    await office.mail_channel(mail.port)  # stuck runs send a notice without a rule
     job_id = await ready_job(office, "import")
     [claimed] = await office.jobs.claim()
     office.sql(
@@ -113,7 +113,7 @@ async def test_a_run_that_waits_for_hours_or_stops_reporting_is_stuck(
     assert office.sql("SELECT job_id FROM foliot.incidents") == [(job_id,)]
 
 
-async def test_ends_of_jobs_and_keys_are_told_a_week_before_and_once(
+async def test_ends_of_jobs_and_keys_are_reported_a_week_before_and_once(
     office: Office, mail: MailServer
 ) -> None:
     await office.mail_channel(mail.port)
@@ -158,7 +158,7 @@ async def test_owners_hear_of_new_zone_data_that_moves_their_jobs(office: Office
     assert office.sql("SELECT job_id FROM foliot.delivery_contents") == [(job_id,)]
 
 
-async def test_an_edit_is_told_where_a_rule_names_it(office: Office, mail: MailServer) -> None:
+async def test_an_edit_is_reported_where_a_rule_names_it(office: Office, mail: MailServer) -> None:
     await hear_of(office, mail, NoticeEvent.JOB_CHANGED)
     job_id = await office.jobs.job("report", Interval(HOUR))
     changed = Definition("report", Spec(Interval(2 * HOUR), "python"))
@@ -181,7 +181,7 @@ async def test_pause_and_resume_are_confirmed(office: Office, mail: MailServer) 
     assert mail.subjects == ["[default] report was paused", "[default] report was resumed"]
 
 
-async def test_a_job_that_cannot_be_planned_is_told_audited_and_recovers(
+async def test_a_job_that_cannot_be_planned_is_reported_audited_and_recovers(
     office: Office, mail: MailServer
 ) -> None:
     await office.mail_channel(mail.port)
@@ -206,7 +206,7 @@ async def test_a_job_that_cannot_be_planned_is_told_audited_and_recovers(
     assert mail.subjects[1:] == ["[default] broken recovered"]
 
 
-async def test_a_refused_address_is_told_to_the_others(office: Office, mail: MailServer) -> None:
+async def test_a_refused_address_is_reported_to_the_others(office: Office, mail: MailServer) -> None:
     await office.mail_channel(mail.port, "ops@example.com", "gone@example.com")
     mail.refuses["gone@example.com"] = "550 no such user"
     job_id = await office.jobs.job("sync", Interval(HOUR), retry=Retry(0))

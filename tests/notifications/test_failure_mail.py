@@ -42,9 +42,9 @@ async def test_a_job_that_fails_for_good_sends_one_mail_and_one_more_when_it_rec
     await office.jobs.end(job_id)
     await office.notify()
     assert mail.subjects[1:] == ["[default] nightly-invoices recovered"]
-    told = mail.came[1][1].get_body(("plain",))
-    assert told is not None
-    assert "after 2 failures, down 20 minutes." in told.get_content()
+    reported = mail.came[1][1].get_body(("plain",))
+    assert reported is not None
+    assert "after 2 failures, down 20 minutes." in reported.get_content()
     assert mail.came[0][1]["References"] == mail.came[1][1]["References"]
     [(closed, has_incident)] = office.sql(
         "SELECT i.closed_at IS NOT NULL, t.has_incident FROM foliot.incidents i JOIN foliot.timers t USING (job_id)"

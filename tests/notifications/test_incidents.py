@@ -231,7 +231,7 @@ async def test_a_freeze_mutes_its_jobs(office: Office, mail: MailServer) -> None
 
 
 @pytest.mark.requirement("S4-21")
-async def test_a_breaker_that_stops_a_job_is_told_in_the_message_about_the_failure(
+async def test_a_breaker_that_stops_a_job_is_reported_in_the_message_about_the_failure(
     office: Office, mail: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     await office.mail_channel(mail.port)

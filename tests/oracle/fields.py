@@ -19,7 +19,7 @@ WEEKDAYS = dict(zip(["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"], range(7),
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is asked of engine and oracle alike; `reach` hours are compared on each side of a clock change."""
+    """The question put to engine and oracle alike; `reach` hours are compared on each side of a clock change."""
 
     expr: str
     seconds: bool = False

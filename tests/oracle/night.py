@@ -1,4 +1,4 @@
-"""What a zone plans between two instants, as lines that a person can write by hand.
+"""What a zone plans between two instants, as lines that a person can write.
 
 A line reads `planned_for | local wall time that names it`, then `second` for fold 1, `gap` where that wall time does
 not exist, `skipped` where it is recorded and does not run.

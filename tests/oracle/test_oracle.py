@@ -1,4 +1,4 @@
-"""The referee itself, judged by hand and by `zoneinfo`: a wrong referee proves nothing."""
+"""The referee itself, judged by a person's dates and by `zoneinfo`: a wrong referee proves nothing."""
 
 from __future__ import annotations
 

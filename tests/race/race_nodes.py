@@ -1,7 +1,7 @@
 """Two nodes on one database: one verb is paused in the middle of its transaction, and another waits for its locks.
 
-    async with hands.midway(tick(hands.left), at="runs") as first:       # it has locked the timer and is about to insert the run
-        second = await hands.behind(pause(hands.right, …))               # it waits for the timer
+    async with nodes.paused_at_table(tick(nodes.left), at="runs") as first:       # it has locked the timer and is about to insert the run
+        second = await nodes.start_blocked(pause(nodes.right, …))               # it waits for the timer
     await first, await second                                            # the first commits, the second continues
 
 No test sleeps for a fixed time: PostgreSQL reports when a verb waits for a lock.

@@ -1,4 +1,4 @@
-"""Events and transactions that end in another order than they began: nobody is passed over, nothing is told twice."""
+"""Events and transactions that end in another order than they began: no reader misses one, nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ async def tell(hand: AsyncConnection[Any], workspace: WorkspaceId, clock: Manual
     )
 
 
-async def told(
+async def reported(
     database: Database, workspace: WorkspaceId, place: EventPosition, count: int = 0
 ) -> tuple[list[str], EventPosition]:
-    """What is told by now; of `count` it is known that they come, once the transactions of other tests on this server have ended."""
+    """What is sent by now; of `count` it is known that they come, once the transactions of other tests on this server have ended."""
     found: list[str] = []
     async with asyncio.timeout(30):
         while True:
@@ -44,7 +44,7 @@ async def told(
                 return found, place
 
 
-async def test_what_commits_late_is_told_late_and_not_passed_over(
+async def test_what_commits_late_is_reported_late_and_not_passed_over(
     database: Database, workspace: WorkspaceId, clock: ManualClock, two_connections: Two
 ) -> None:
     left, right = two_connections
@@ -52,12 +52,12 @@ async def test_what_commits_late_is_told_late_and_not_passed_over(
     await tell(left, workspace, clock, "job.first")
     await tell(right, workspace, clock, "job.second")
     await right.commit()
-    nothing, place = await told(database, workspace, place)
+    nothing, place = await reported(database, workspace, place)
     assert nothing == []
     await left.commit()
-    found, place = await told(database, workspace, place, 2)
+    found, place = await reported(database, workspace, place, 2)
     assert found == ["job.first", "job.second"]
-    assert (await told(database, workspace, place))[0] == []
+    assert (await reported(database, workspace, place))[0] == []
 
 
 async def test_a_number_taken_first_may_be_written_last(
@@ -69,14 +69,14 @@ async def test_a_number_taken_first_may_be_written_last(
     await left.execute("SELECT pg_current_xact_id()")
     await tell(right, workspace, clock, "job.of_the_second")
     await right.commit()
-    assert (await told(database, workspace, place))[0] == []
+    assert (await reported(database, workspace, place))[0] == []
     await tell(left, workspace, clock, "job.of_the_first")
     await left.commit()
-    found, _ = await told(database, workspace, place, 2)
+    found, _ = await reported(database, workspace, place, 2)
     assert found == ["job.of_the_first", "job.of_the_second"]
 
 
-async def test_one_that_is_rolled_back_is_never_told_and_holds_up_nobody(
+async def test_one_that_is_rolled_back_is_never_sent_and_holds_up_nobody(
     database: Database, workspace: WorkspaceId, clock: ManualClock, two_connections: Two
 ) -> None:
     left, right = two_connections
@@ -85,13 +85,13 @@ async def test_one_that_is_rolled_back_is_never_told_and_holds_up_nobody(
     await tell(right, workspace, clock, "job.second")
     await left.rollback()
     await right.commit()
-    assert (await told(database, workspace, place, 1))[0] == ["job.second"]
+    assert (await reported(database, workspace, place, 1))[0] == ["job.second"]
 
 
 async def test_readers_beside_busy_writers_see_everything_once(
     database: Database, workspace: WorkspaceId, login_url: str, clock: ManualClock, driver: ServiceDriver
 ) -> None:
-    """Jobs are made and paused by many hands at once, while somebody reads in small batches from another node."""
+    """Jobs are made and paused by many callers at once, while a reader reads in small batches from another node."""
     start = (await events.listen(database, workspace)).place
     writing = asyncio.Event()
     seen: list[tuple[str, str]] = []

@@ -26,7 +26,7 @@ async def test_of_many_first_starts_one_makes_the_key(login_url: str, owner: psy
 async def test_a_first_start_waits_for_the_one_before_it(
     database: Database, two_connections: tuple[AsyncConnection[Any], AsyncConnection[Any]]
 ) -> None:
-    """The row of the installation is the door: whoever is inside is waited for, and what it did is seen."""
+    """The row of the installation is the lock: its holder is waited for, and its work is seen."""
     inside, watcher = two_connections
     await inside.execute("SELECT FROM foliot.installation FOR UPDATE")
     late = asyncio.create_task(installation.first_start(database, tzdata_version="2026.6"))

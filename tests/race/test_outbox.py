@@ -126,8 +126,10 @@ async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
         )
     await ending
     await removing
-    told = owner.execute("SELECT position, delivered, error FROM foliot.outbox ORDER BY position").fetchall()
-    assert told == [(1, True, None), (2, False, room_steps.REMOVED)]
+    reported = owner.execute(
+        "SELECT position, delivered, error FROM foliot.outbox ORDER BY position"
+    ).fetchall()
+    assert reported == [(1, True, None), (2, False, room_steps.REMOVED)]
 
 
 async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(

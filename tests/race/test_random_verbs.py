@@ -84,7 +84,7 @@ class Storm:
 
     async def blow(self, node: Database) -> None:
         for _ in range(12):
-            with suppress(Conflict, Invalid):  # somebody else was first, and this one is told so
+            with suppress(Conflict, Invalid):  # another caller was first, and this one gets an error
                 await self.chance.choice(self._verbs())(node)
 
     async def calm_down(self) -> None:
@@ -135,8 +135,8 @@ class Storm:
     async def _report(self, node: Database, outcome: Outcome | None = None) -> None:
         if self.leased:
             run, worker = self.leased.pop(self.chance.randrange(len(self.leased)))
-            told = outcome or self.chance.choice(OUTCOMES)
-            assert await report(node, [Report(run.run_id, run.job_id, run.fence, worker, told)]) == {
+            reported = outcome or self.chance.choice(OUTCOMES)
+            assert await report(node, [Report(run.run_id, run.job_id, run.fence, worker, reported)]) == {
                 run.run_id
             }
 

@@ -55,9 +55,9 @@ async def test_a_success_counts_on_from_what_it_had_to_wait_for(
     [(version, number)] = driver.sql("SELECT version, number FROM foliot.timers")
     await nodes.lock_holder.execute("UPDATE foliot.timers SET version = version + 7, number = number + 5")
     await nodes.lock_holder.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
-    told = await nodes.start_blocked(tell(nodes.left, driver, run))
+    reported = await nodes.start_blocked(tell(nodes.left, driver, run))
     await nodes.lock_holder.commit()
-    assert await told == 1
+    assert await reported == 1
     assert driver.runs() == [("schedule", "succeeded", None)]
     assert driver.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
     now = driver.timer("version", "number", "live", "success_count", "last_run_id")
@@ -70,9 +70,9 @@ async def test_a_success_is_decided_by_what_its_job_has_become(
     """It was quiet when the report came, and is no longer when the report has its timer."""
     _, run = await running(driver)
     await nodes.lock_holder.execute("UPDATE foliot.timers SET failures_in_a_row = 2")
-    told = await nodes.start_blocked(tell(nodes.left, driver, run))
+    reported = await nodes.start_blocked(tell(nodes.left, driver, run))
     await nodes.lock_holder.commit()
-    assert await told == 1
+    assert await reported == 1
     assert driver.timer("failures_in_a_row", "success_count", "live") == (0, 1, 0)
 
 
@@ -208,9 +208,9 @@ async def test_leases_that_changed_end_beside_jobs_that_have_become_loud(
         "UPDATE foliot.timers SET failures_in_a_row = 2 WHERE job_id = ANY (%s)", [loud]
     )
     await nodes.lock_holder.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
-    told = await nodes.start_blocked(tell(nodes.left, driver, *claimed))
+    reported = await nodes.start_blocked(tell(nodes.left, driver, *claimed))
     await nodes.lock_holder.commit()
-    assert await told == 4
+    assert await reported == 4
     assert driver.sql(
         "SELECT DISTINCT live, success_count, run_count, failures_in_a_row FROM foliot.timers"
     ) == [(0, 1, 1, 0)]
@@ -221,10 +221,10 @@ async def test_a_cap_set_while_a_report_waits_is_right_after_the_next_recount(
 ) -> None:
     _, run = await running(driver)
     await nodes.lock_holder.execute("SELECT FROM foliot.timers FOR UPDATE")
-    told = await nodes.start_blocked(tell(nodes.left, driver, run))
+    reported = await nodes.start_blocked(tell(nodes.left, driver, run))
     await set_limit(nodes.right, Scope(driver.workspace, BEN), WHOLE, 1)
     await nodes.lock_holder.commit()
-    assert await told == 1
+    assert await reported == 1
     await recount(nodes.right)
     assert driver.sql("SELECT cap, in_use FROM foliot.limits") == [(1, 0)]
     await driver.tick(MINUTE)
@@ -243,10 +243,10 @@ async def test_a_report_that_ends_runs_of_dependents_has_no_cap_in_hand_meanwhil
     [run] = await driver.claim()
     await run_now(nodes.left, Scope(driver.workspace, ANA), dependent)
     await nodes.lock_holder.execute("SELECT FROM foliot.dependencies FOR UPDATE")
-    told = await nodes.start_blocked(tell(nodes.right, driver, run))
+    reported = await nodes.start_blocked(tell(nodes.right, driver, run))
     assert len(await claim(nodes.left, OTHER, "default", ["python"], 5, Turns())) == 1
     await nodes.lock_holder.rollback()
-    assert await told == 1
+    assert await reported == 1
     assert sorted(str(where) for _, where, _ in driver.runs()) == ["running", "succeeded", "waiting"]
     assert driver.sql("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases") == [(True,)]
     assert driver.sql("SELECT in_use FROM foliot.limits") == [(1,)]
@@ -261,7 +261,7 @@ async def test_a_failure_that_waited_for_a_cancel_request_is_a_cancelled_run_and
     await nodes.lock_holder.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
     broken = Failed(RunError("boom", "It broke."))
     done = Report(run.run_id, run.job_id, run.fence, driver.worker, broken)
-    told = await nodes.start_blocked(report(nodes.left, [done]))
+    reported = await nodes.start_blocked(report(nodes.left, [done]))
     await nodes.lock_holder.commit()
-    assert await told == {run.run_id}
+    assert await reported == {run.run_id}
     assert driver.runs() == [("schedule", "cancelled", None)]

@@ -1,4 +1,4 @@
-"""A secret that is deleted while somebody begins to name it, and a master key that two nodes make at once."""
+"""A secret that is deleted while a job begins to name it, and a master key that two nodes make at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tick meets the verbs of people. It never waits for them: what somebody holds, it passes by and finds at the next look."""
+"""A tick meets the verbs of people. It never waits for them: what a verb holds, it passes by and finds at the next look."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ async def test_a_repeat_during_the_commit_finds_that_it_is_done(
 
 
 async def test_what_lost_its_key_on_the_way_is_not_done(driver: ServiceDriver, nodes: RaceNodes) -> None:
-    """Somebody gave it up for dead and freed its key; were it to go on, a repeat would do the same again."""
+    """A sweep gave it up for dead and freed its key; were it to go on, a repeat would do the same again."""
     job_id, asked = await driver.job(Manual()), order()
     claim = await begin(nodes.left, driver.workspace, asked)
     assert isinstance(claim, UUID)

@@ -55,12 +55,12 @@ async def test_a_decorated_function_stays_what_it_was() -> None:
 
 
 def test_a_job_is_the_json_of_the_api() -> None:
-    told = entry(charge)
-    assert told["schedule"] == {"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"}
-    assert told["config"] == {"call": f"{__name__}:charge"}
-    assert (told["timeout"], told["retry"], told["tags"]) == ("5m", {"max": 2}, ["money"])
-    assert told["description"] == "Charge what is open."
-    assert told["external_ref"] == {"source": "code", "app": "billing"}
+    reported = entry(charge)
+    assert reported["schedule"] == {"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"}
+    assert reported["config"] == {"call": f"{__name__}:charge"}
+    assert (reported["timeout"], reported["retry"], reported["tags"]) == ("5m", {"max": 2}, ["money"])
+    assert reported["description"] == "Charge what is open."
+    assert reported["external_ref"] == {"source": "code", "app": "billing"}
     assert [each.name for each in app_entries(app)] == ["charge", "report"]
 
 
@@ -81,7 +81,7 @@ def test_a_schedule_is_named_in_one_way(options: Any, schedule: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("options", "function", "told"),
+    ("options", "function", "reported"),
     [
         ({"cron": "0 6 * * *", "every": "1m"}, takes_nothing, "cron and every"),
         ({"payload": {"x": 1}}, takes_nothing, "has no parameter x"),
@@ -92,8 +92,8 @@ def test_a_schedule_is_named_in_one_way(options: Any, schedule: dict[str, str]) 
         ({}, lambda: None, "top level of a module"),
     ],
 )
-def test_what_cannot_be_is_refused_where_it_is_written(options: Any, function: Any, told: str) -> None:
-    with pytest.raises(AppDefinitionError, match=told.replace("?", r"\?")):
+def test_what_cannot_be_is_refused_where_it_is_written(options: Any, function: Any, reported: str) -> None:
+    with pytest.raises(AppDefinitionError, match=reported.replace("?", r"\?")):
         Foliot("a").job(**options)(function)
 
 
@@ -106,7 +106,7 @@ def test_what_a_job_needs_may_come_from_its_payload_or_when_it_is_run() -> None:
         manual.run_now(amuont=1)
 
 
-def test_a_wrong_option_is_told_job_by_job_before_anything_is_sent() -> None:
+def test_a_wrong_option_is_reported_job_by_job_before_anything_is_sent() -> None:
     wrong = Foliot("a")
     wrong.job(every="1 fortnight")(takes_nothing)
     with pytest.raises(AppDefinitionError, match="takes_nothing /schedule/every"):

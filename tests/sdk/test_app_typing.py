@@ -15,9 +15,11 @@ def test_a_decorated_function_keeps_its_types_and_options_have_theirs(tmp_path: 
     sample = tmp_path / "sample.py"
     sample.write_text(SAMPLE.read_text())
     command = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", sample)
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300).stdout
+    reported = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    ).stdout
     revealed = [
-        each.replace("builtins.", "") for each in re.findall(r'Revealed type is "(.*)"', told)
+        each.replace("builtins.", "") for each in re.findall(r'Revealed type is "(.*)"', reported)
     ]  # versions of mypy differ in how much they write out
     job = "foliot.sdk.app.job.Job"
     assert revealed[:4] == [
@@ -25,9 +27,9 @@ def test_a_decorated_function_keeps_its_types_and_options_have_theirs(tmp_path: 
         "dict[str, int]",
         f"{job}[[day: str], typing.Coroutine[Any, Any, bytes]]",
         "bytes",
-    ], told
+    ], reported
     assert "Literal['succeeded']" in revealed[4]
     wrong = {
         number: line for number, line in enumerate(SAMPLE.read_text().splitlines(), 1) if "# wrong" in line
     }
-    assert {int(each) for each in re.findall(r"sample\.py:(\d+): error", told)} == set(wrong), told
+    assert {int(each) for each in re.findall(r"sample\.py:(\d+): error", reported)} == set(wrong), reported

@@ -93,9 +93,9 @@ async def test_the_synchronous_client_does_the_same(api_server: ApiServer) -> No
             run = client.jobs.run(made.id)
             assert client.runs.get(str(run.id)).status == "ready"
             assert client.jobs.runs(made.id).items[0].id == run.id
-            told = client.preview("every 10 minutes", n=2, after=datetime(2027, 1, 1, tzinfo=UTC))
-            assert told.words == "Every 10 minutes"
-            assert told.items[0].planned_for == datetime(2027, 1, 1, 0, 10, tzinfo=UTC)
+            reported = client.preview("every 10 minutes", n=2, after=datetime(2027, 1, 1, tzinfo=UTC))
+            assert reported.words == "Every 10 minutes"
+            assert reported.items[0].planned_for == datetime(2027, 1, 1, 0, 10, tzinfo=UTC)
 
     await asyncio.to_thread(story)
 
@@ -113,17 +113,17 @@ async def test_each_crosses_the_seams_of_pages(api_server: ApiServer) -> None:
         assert second.next_cursor is None
 
 
-async def test_all_that_is_wrong_with_a_job_is_told_at_once(api_server: ApiServer) -> None:
+async def test_all_that_is_wrong_with_a_job_is_reported_at_once(api_server: ApiServer) -> None:
     async with AsyncClient(api_server.url, api_server.key) as client:
         with pytest.raises(Invalid) as refused:
             await client.jobs.create(
                 {"name": "", "type": "http", "schedule": {"kind": "manual"}, "tmeout": "10m"}
             )
-        told = refused.value
-        assert (told.status, told.code) == (422, "invalid")
-        assert {each.pointer for each in told.errors} == {"/name", "/tmeout"}
-        assert 'Did you mean "timeout"?' in str(told)
-        assert told.request_id
+        reported = refused.value
+        assert (reported.status, reported.code) == (422, "invalid")
+        assert {each.pointer for each in reported.errors} == {"/name", "/tmeout"}
+        assert 'Did you mean "timeout"?' in str(reported)
+        assert reported.request_id
 
 
 async def test_what_is_not_there_and_who_is_not_known_have_errors_of_their_own(api_server: ApiServer) -> None:
@@ -146,7 +146,7 @@ async def test_a_system_key_chooses_its_workspace(api_server: ApiServer) -> None
             await client.jobs.list()
 
 
-async def test_no_server_is_told_with_its_address_and_the_way_to_start_one() -> None:
+async def test_no_server_is_reported_with_its_address_and_the_way_to_start_one() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     async with AsyncClient(url, "key", retries=1) as client:

@@ -74,7 +74,7 @@ def test_a_file_in_the_folder_does_not_choose_who_gets_the_key_of_the_environmen
     assert named.url == "https://evil.example"
 
 
-def test_no_key_is_told_with_the_ways_to_give_one(tmp_path: Path) -> None:
+def test_no_key_is_reported_with_the_ways_to_give_one(tmp_path: Path) -> None:
     with pytest.raises(Unauthorized) as refused:
         resolve_connection(environ={}, cwd=tmp_path)
     assert refused.value.code == "no_key"
@@ -89,7 +89,7 @@ def test_a_slip_in_a_setting_of_the_server_does_not_stop_a_client(tmp_path: Path
         resolve_connection(environ=environ | {"FOLIOT_API_URL": "ftp://x"}, cwd=tmp_path)
 
 
-def test_a_server_that_speaks_no_tls_is_told_as_one() -> None:
+def test_a_server_that_speaks_no_tls_is_reported_as_one() -> None:
     broken = httpx2.ConnectError("[SSL] record layer failure")
     broken.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
     assert "does not speak TLS" in unreachable_error("https://127.0.0.1:8700", broken).message

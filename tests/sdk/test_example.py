@@ -55,8 +55,8 @@ def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(
 ) -> None:
     done = example_server.run("client.py", tmp_path)
     assert done.returncode == 0, done.stderr
-    told, *runs = done.stdout.splitlines()
-    assert told.startswith("Every 2 seconds; next at 2")
+    reported, *runs = done.stdout.splitlines()
+    assert reported.startswith("Every 2 seconds; next at 2")
     ends = Counter(line.rpartition(": ")[2] for line in runs)
     # A planned time that came while the worker was still starting is on record as skipped: it overlapped.
     assert ends.pop("succeeded") == 3, done.stdout

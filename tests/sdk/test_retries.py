@@ -112,7 +112,7 @@ def test_a_server_that_asks_for_much_patience_is_not_waited_for(scripted_server:
     assert len(scripted_server.got) == 1
 
 
-def test_a_connection_that_breaks_again_and_again_is_told(scripted_server: ScriptedServer) -> None:
+def test_a_connection_that_breaks_again_and_again_is_reported(scripted_server: ScriptedServer) -> None:
     scripted_server.answers = [None]
     with Client(scripted_server.url, "key", retries=1) as client, pytest.raises(Unreachable, match="broke"):
         client.runs.get("a")
@@ -130,7 +130,7 @@ def test_fields_that_a_newer_server_adds_are_passed_over(scripted_server: Script
     assert not hasattr(found, "mood")
 
 
-def test_an_answer_that_is_not_foliots_is_told_with_its_place(scripted_server: ScriptedServer) -> None:
+def test_an_answer_that_is_not_foliots_is_reported_with_its_place(scripted_server: ScriptedServer) -> None:
     scripted_server.answers = [
         (200, {}, {**RUN, "number": "one"}),
         (200, {}, b"<html>"),

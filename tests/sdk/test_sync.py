@@ -123,9 +123,9 @@ async def test_what_is_no_longer_in_the_code_is_named_and_kept(client: AsyncClie
 async def test_a_job_that_people_made_is_taken_over_and_one_of_another_app_is_not(
     client: AsyncClient,
 ) -> None:
-    by_hand = await client.jobs.create(name="charge", type="http", config=HOOK, schedule={"kind": "manual"})
+    manual = await client.jobs.create(name="charge", type="http", config=HOOK, schedule={"kind": "manual"})
     assert (await an_app().sync_async(client)).changed == ("charge",)
-    assert (await client.jobs.get(by_hand.id)).type == "python"
+    assert (await client.jobs.get(manual.id)).type == "python"
     rival = Foliot("shipping")
     rival.job(every="1h")(charge)
     rival.job(name="ship", every="1h")(charge)
@@ -173,14 +173,14 @@ async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
     assert api_server.url
 
 
-async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_app_against_itself(
+async def test_what_a_worker_syncs_is_checked_against_what_workers_reported_and_the_app_against_itself(
     api_server: ApiServer, client: AsyncClient, database: Database
 ) -> None:
-    told = [
+    reported = [
         JobTypeDescription(name, "", {"type": "object", "required": ["source"]})
         for name in ("DATA_SYNC", "OWN")
     ]
-    await workers.register(database, "w", ["*"], ["DATA_SYNC", "OWN"], 1, described=told)
+    await workers.register(database, "w", ["*"], ["DATA_SYNC", "OWN"], 1, described=reported)
     books = JobSync(
         database,
         await workspaces.get(database, "default"),

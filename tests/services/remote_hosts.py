@@ -34,8 +34,10 @@ class RemoteHost:
         return list((await remote.claim(self.database, self.speaker, self.worker, types, permits)).work)
 
     async def report(self, work: Work, outcome: Outcome = DONE) -> bool:
-        told = RemoteReport(work.claimed.run_id, work.claimed.fence, outcome)
-        return work.claimed.run_id in await remote.report(self.database, self.speaker, self.worker, [told])
+        reported = RemoteReport(work.claimed.run_id, work.claimed.fence, outcome)
+        return work.claimed.run_id in await remote.report(
+            self.database, self.speaker, self.worker, [reported]
+        )
 
     async def beat(self, *known: Work) -> bool:
         keys = [(work.claimed.run_id, work.claimed.fence) for work in known]

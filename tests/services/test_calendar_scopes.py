@@ -61,15 +61,15 @@ async def test_a_blackout_of_the_whole_workspace_holds_every_job(
     assert await harness.run_once() == [job]
     ahead = await job_search.ahead(harness.database, Scope(harness.workspace), job, 2)
     assert ahead.times[0].planned_for == SUNDAY + timedelta(days=1)
-    told = await explain.explain_instant(harness.database, Scope(harness.workspace), job, SUNDAY)
+    reported = await explain.explain_instant(harness.database, Scope(harness.workspace), job, SUNDAY)
     assert 'the calendar "maintenance", which applies to all jobs of the workspace, is closed then' in (
-        told.explanation.sentence
+        reported.explanation.sentence
     )
     harness.clock.set(SUNDAY)
     await harness.tick()
     assert harness.runs(job, "status, skip_reason") == [("succeeded", None), ("skipped", "blackout")]
-    told = await explain.explain_instant(harness.database, Scope(harness.workspace), job, SUNDAY)
-    assert 'because the calendar "maintenance", which applies to all jobs' in told.explanation.sentence
+    reported = await explain.explain_instant(harness.database, Scope(harness.workspace), job, SUNDAY)
+    assert 'because the calendar "maintenance", which applies to all jobs' in reported.explanation.sentence
 
 
 async def test_a_deferring_one_moves_timers_and_agenda(harness: WorkspaceHarness) -> None:

@@ -214,7 +214,7 @@ async def test_a_run_that_cannot_be_leased_uses_no_permit(harness: WorkspaceHarn
     assert (left, in_use) == ((1,), [] if cap is None else [(2,)])
 
 
-async def test_a_claimed_run_whose_job_is_gone_is_told_to_the_caller(harness: WorkspaceHarness) -> None:
+async def test_a_claimed_run_whose_job_is_gone_is_reported_to_the_caller(harness: WorkspaceHarness) -> None:
     insert(harness, [ReadyRun(-SECOND, None, 0, "python", 0, None)], harness.workspace, None)
     claimer = Claimer(harness.worker, "default", TYPES, ClaimSize(MANY), Turns())
     found = await claim_work(harness.database, claimer)

@@ -48,13 +48,16 @@ async def test_what_is_ready_is_held_and_goes_on_when_the_type_is_on_again(harne
     await harness.tick()
     assert harness.ready() == [job]
     await turn(harness, on=False)
-    told = (await why(harness, job)).explanation
-    assert (told.verdict, told.place is not None and told.place.waits_for) == (Verdict.WAITING, "type")
-    assert "switched off" in told.sentence
-    assert "moving house" in told.sentence
+    reported = (await why(harness, job)).explanation
+    assert (reported.verdict, reported.place is not None and reported.place.waits_for) == (
+        Verdict.WAITING,
+        "type",
+    )
+    assert "switched off" in reported.sentence
+    assert "moving house" in reported.sentence
     assert await harness.claim() == []
     assert (harness.ready(), harness.waits()) == ([], [(job, "type")])
-    assert (await why(harness, job)).explanation.sentence == told.sentence
+    assert (await why(harness, job)).explanation.sentence == reported.sentence
     assert await harness.claim() == []
     await turn(harness, on=True)
     assert (harness.ready(), harness.waits()) == ([job], [])
@@ -122,10 +125,10 @@ async def test_explain_names_it_for_times_to_come_and_for_jobs_without_a_schedul
 ) -> None:
     hourly, run_manually = await harness.job("hourly", Interval(HOUR)), await harness.job("by hand", MANUAL)
     await turn(harness, on=False, reason="")
-    told = (await why(harness, hourly)).explanation
-    assert told.verdict is Verdict.WILL_NOT_RUN
-    assert "its job type is switched off" in told.sentence
-    assert told.next_step is not None
+    reported = (await why(harness, hourly)).explanation
+    assert reported.verdict is Verdict.WILL_NOT_RUN
+    assert "its job type is switched off" in reported.sentence
+    assert reported.next_step is not None
     assert any("switched off" in fact for fact in (await why(harness, run_manually)).explanation.facts)
     await turn(harness, on=True)
     insert_worker(harness.owner, harness.clock, "one", ["default"], ["python"])  # else the run would wait

@@ -1,4 +1,4 @@
-"""Events: kept while somebody listens and an hour longer, and honest about what is not kept."""
+"""Events: kept while a client listens and an hour longer, and honest about what is not kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANA = Actor("ana")
 
 
 async def calm(driver: ServiceDriver) -> None:
-    """Events are told up to the oldest transaction of the whole server, where other tests have theirs: those must have ended."""
+    """Events are sent up to the oldest transaction of the whole server, where other tests have theirs: those must have ended."""
     [(begun,)] = driver.sql("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
     oldest = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     await wait_until(lambda: driver.sql(oldest)[0][0] >= begun)
@@ -55,7 +55,7 @@ async def test_without_a_listener_the_engine_writes_none(driver: ServiceDriver) 
     assert count(driver) == 0
 
 
-async def test_every_way_a_run_can_go_is_told(driver: ServiceDriver) -> None:
+async def test_every_way_a_run_can_go_is_reported(driver: ServiceDriver) -> None:
     place = (await listen(driver)).place
     job = await driver.job(Manual(), retry=Retry(1, delays=(MINUTE,)), breaker=Breaker(1))
     await run_control.run_now(driver.database, Scope(driver.workspace, ANA), job)

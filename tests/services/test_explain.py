@@ -49,7 +49,7 @@ async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> R
 
 
 @pytest.mark.requirement("S2-39")
-async def test_what_ran_and_what_was_skipped_is_told_from_the_record(
+async def test_what_ran_and_what_was_skipped_is_answered_from_the_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY)
@@ -74,9 +74,9 @@ async def test_an_instant_between_planned_times_names_the_nearest(
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY)
     await advance_and_tick(database, clock, HOUR)
-    told = await explain_instant(database, workspace, job_id, NOON + HOUR + 7 * MINUTE)
-    assert told.verdict is Verdict.NOT_PLANNED
-    assert told.facts == (
+    reported = await explain_instant(database, workspace, job_id, NOON + HOUR + 7 * MINUTE)
+    assert reported.verdict is Verdict.NOT_PLANNED
+    assert reported.facts == (
         "The nearest before is 2027-01-15 13:00:00 UTC.",
         "The nearest after is 2027-01-15 14:00:00 UTC.",
     )
@@ -94,7 +94,7 @@ async def test_a_time_within_a_gap_is_not_taken_for_the_run_behind_it(
     assert missed.verdict is Verdict.SKIPPED
 
 
-async def test_a_time_within_a_gap_is_told_from_the_gap_record(
+async def test_a_time_within_a_gap_is_answered_from_the_gap_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
@@ -112,22 +112,22 @@ async def test_before_creation_it_says_so(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY)
-    told = await explain_instant(database, workspace, job_id, NOON - HOUR)
-    assert told.verdict is Verdict.NOT_CREATED
-    assert "created on 2027-01-15 12:00:00 UTC" in told.sentence
+    reported = await explain_instant(database, workspace, job_id, NOON - HOUR)
+    assert reported.verdict is Verdict.NOT_CREATED
+    assert "created on 2027-01-15 12:00:00 UTC" in reported.sentence
 
 
-async def test_without_an_instant_a_one_shot_of_a_moment_gone_is_told_from_its_record(
+async def test_without_an_instant_a_one_shot_of_a_moment_gone_is_answered_from_its_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, Once(NOON - timedelta(seconds=5)))
     await advance_and_tick(database, clock, timedelta(seconds=1))
     await report_runs(database, await claim_runs(database))
-    told = await explain_instant(database, workspace, job_id)
-    assert told.verdict is Verdict.RAN
+    reported = await explain_instant(database, workspace, job_id)
+    assert reported.verdict is Verdict.RAN
 
 
-async def test_the_future_is_told_from_the_same_timetable(
+async def test_the_future_is_answered_from_the_same_timetable(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY, tags=("billing",))
@@ -158,11 +158,11 @@ async def test_jobs_without_times_of_their_own_name_what_they_wait_for(
     )
     after = await create_job(database, workspace, MANUAL, name="report", depends_on=(Edge(chained),))
     await advance_and_tick(database, clock, HOUR)
-    told = await explain_instant(database, workspace, chained, NOON + 9 * HOUR)
-    assert told.verdict is Verdict.NOT_PLANNED
-    assert "waits for run 1 to end" in told.sentence
-    told = await explain_instant(database, workspace, after, NOON + 9 * HOUR)
-    assert "waits for the end of the job crawl" in told.sentence
+    reported = await explain_instant(database, workspace, chained, NOON + 9 * HOUR)
+    assert reported.verdict is Verdict.NOT_PLANNED
+    assert "waits for run 1 to end" in reported.sentence
+    reported = await explain_instant(database, workspace, after, NOON + 9 * HOUR)
+    assert "waits for the end of the job crawl" in reported.sentence
 
 
 async def test_a_run_behind_another_says_which_and_where_it_stands(
@@ -185,15 +185,15 @@ async def test_a_run_that_nobody_serves_says_so_and_names_the_living(
     job_id = await create_job(database, workspace, HOURLY, queue="mail")
     await advance_and_tick(database, clock, HOUR)
     run_id = await newest(database, workspace, job_id)
-    told = await explain_run(database, workspace, run_id)
-    assert told.sentence == "Run 1 is ready, but no worker serves queue mail for type http."
-    assert told.facts == ("No worker is alive.",)
+    reported = await explain_run(database, workspace, run_id)
+    assert reported.sentence == "Run 1 is ready, but no worker serves queue mail for type http."
+    assert reported.facts == ("No worker is alive.",)
     insert_worker(owner, clock, "alpha", ["default"], ["http", "python"])
-    told = await explain_run(database, workspace, run_id)
-    assert told.facts == ("Workers alive: alpha (queues: default; types: http, python).",)
+    reported = await explain_run(database, workspace, run_id)
+    assert reported.facts == ("Workers alive: alpha (queues: default; types: http, python).",)
     insert_worker(owner, clock, "beta", ["mail"], ["http"])
-    told = await explain_run(database, workspace, run_id)
-    assert told.sentence == "Run 1 is ready and waits for a worker; it is number 1 of 1 in line."
+    reported = await explain_run(database, workspace, run_id)
+    assert reported.sentence == "Run 1 is ready and waits for a worker; it is number 1 of 1 in line."
 
 
 async def test_workers_that_have_no_room_are_the_reason(
@@ -205,14 +205,14 @@ async def test_workers_that_have_no_room_are_the_reason(
     worker_id = await workers.register(database, "alpha", ["default"], ["http"], 2)
     theirs = [(RunId(uuid4()), 1), (RunId(uuid4()), 1)]  # of whatever workspace
     await workers.beat(database, worker_id, working_on=theirs)
-    told = await explain_run(database, workspace, run_id)
-    assert told.sentence == (
+    reported = await explain_run(database, workspace, run_id)
+    assert reported.sentence == (
         "Run 1 is ready, but all 2 places of the workers that serve it are taken; it is number 1 of 1 in line."
     )
-    assert "start another" in (told.next_step or "")
+    assert "start another" in (reported.next_step or "")
     await workers.beat(database, worker_id, working_on=theirs[:1])
-    told = await explain_run(database, workspace, run_id)
-    assert "waits for a worker" in told.sentence
+    reported = await explain_run(database, workspace, run_id)
+    assert "waits for a worker" in reported.sentence
 
 
 async def test_a_place_in_line_counts_only_ones_own_workspace_and_queue(
@@ -229,8 +229,8 @@ async def test_a_place_in_line_counts_only_ones_own_workspace_and_queue(
     behind = await create_job(database, workspace, HOURLY, priority=5)
     await create_job(database, workspace, HOURLY)
     await advance_and_tick(database, clock, HOUR)
-    told = await explain_run(database, workspace, await newest(database, workspace, behind))
-    assert "number 2 of 2 in line" in told.sentence
+    reported = await explain_run(database, workspace, await newest(database, workspace, behind))
+    assert "number 2 of 2 in line" in reported.sentence
 
 
 async def test_a_run_between_attempts_says_when_the_next_one_is(
@@ -243,9 +243,9 @@ async def test_a_run_between_attempts_says_when_the_next_one_is(
     running = await explain_run(database, workspace, run_id)
     assert (running.verdict, "attempt 1" in running.sentence) == (Verdict.RUNNING, True)
     await report_runs(database, taken, Failed(RunError("boom", "It broke.")))
-    told = await explain_run(database, workspace, run_id)
-    assert told.sentence == "Run 1 waits for attempt 2 at 2027-01-15 13:01:00 UTC."
-    assert told.facts == ("boom: It broke.",)
+    reported = await explain_run(database, workspace, run_id)
+    assert reported.sentence == "Run 1 waits for attempt 2 at 2027-01-15 13:01:00 UTC."
+    assert reported.facts == ("boom: It broke.",)
     assert await newest(database, workspace, job_id) == run_id
 
 
@@ -275,8 +275,8 @@ async def test_what_holds_a_run_is_named(
     owner.execute(
         "INSERT INTO foliot.limits (workspace_id, key, cap, in_use) VALUES (%s, '', 3, 3)", [workspace]
     )
-    told = await explain_run(database, workspace, await newest(database, workspace, job_id))
-    assert said in told.sentence
+    reported = await explain_run(database, workspace, await newest(database, workspace, job_id))
+    assert said in reported.sentence
 
 
 async def test_a_record_of_an_earlier_schedule_says_which(
@@ -285,8 +285,8 @@ async def test_a_record_of_an_earlier_schedule_says_which(
     job_id = await create_job(database, workspace, HOURLY)
     await advance_and_tick(database, clock, HOUR)
     owner.execute("UPDATE foliot.jobs SET schedule_rev = 2, updated_at = %s", [NOON + 2 * HOUR])
-    told = await explain_instant(database, workspace, job_id, NOON + HOUR)
-    assert told.facts[-1] == "It was planned by schedule revision 1; the job is at revision 2 now."
+    reported = await explain_instant(database, workspace, job_id, NOON + HOUR)
+    assert reported.facts[-1] == "It was planned by schedule revision 1; the job is at revision 2 now."
 
 
 async def test_strangers_and_nonsense_are_refused(

@@ -128,8 +128,8 @@ async def test_listeners_hear_of_plain_successes(driver: ServiceDriver) -> None:
     )
     [run] = await driver.claim()
     await report(driver.database, [done(driver, run)])
-    told = driver.sql("SELECT kind, run_id, attempt FROM foliot.events WHERE kind = 'run.succeeded'")
-    assert told == [("run.succeeded", UUID(str(run.run_id)), 1)]
+    reported = driver.sql("SELECT kind, run_id, attempt FROM foliot.events WHERE kind = 'run.succeeded'")
+    assert reported == [("run.succeeded", UUID(str(run.run_id)), 1)]
 
 
 async def test_what_was_said_of_a_run_stays_though_it_succeeds(

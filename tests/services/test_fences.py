@@ -107,7 +107,7 @@ async def test_a_heartbeat_names_attempts_that_are_no_longer_the_workers(
     assert list(theirs.gone) == [new]
 
 
-async def test_a_cancel_is_told_to_the_worker_that_has_the_run(
+async def test_a_cancel_is_reported_to_the_worker_that_has_the_run(
     harness: WorkspaceHarness, second: Claimed
 ) -> None:
     other = WorkerId(uuid4())
@@ -126,7 +126,11 @@ async def test_a_repeated_report_is_accepted_from_the_worker_that_sent_it(harnes
     await run_control.run_now(harness.database, Scope(harness.workspace, TEST), job)
     [work] = await one.claim()
     assert await one.report(work)
-    told = RemoteReport(work.claimed.run_id, work.claimed.fence, Succeeded())
-    for host, again in ((one, told._replace(outcome=BROKE)), (one, told._replace(fence=9)), (other, told)):
+    reported = RemoteReport(work.claimed.run_id, work.claimed.fence, Succeeded())
+    for host, again in (
+        (one, reported._replace(outcome=BROKE)),
+        (one, reported._replace(fence=9)),
+        (other, reported),
+    ):
         assert not await remote.report(harness.database, speaker, host.worker, [again])
-    assert await remote.report(harness.database, speaker, one.worker, [told]) == {work.claimed.run_id}
+    assert await remote.report(harness.database, speaker, one.worker, [reported]) == {work.claimed.run_id}

@@ -1,4 +1,4 @@
-"""Quotas of fires per day: planned times beyond them are skipped, whoever ticks."""
+"""Quotas of fires per day: planned times beyond them are skipped, whichever process ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another engine calls a run: shown while it is under way, kept with the attempt, and never told by somebody who lost it."""
+"""What another engine calls a run: shown while it is under way, kept with the attempt, and never reported by a worker that lost it."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ async def test_an_open_run_says_what_it_is_doing(
     assert await statuses() == [RunStatus.READY, RunStatus.SUCCEEDED]
 
 
-async def test_attempts_are_told_whether_there_was_one_or_more(
+async def test_attempts_are_reported_whether_there_was_one_or_more(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await create_job(database, workspace, HOURLY, retry=ONE_RETRY)
@@ -112,17 +112,17 @@ async def test_attempts_are_told_whether_there_was_one_or_more(
     taken = await claim_runs(database)
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert run.error == error
-    told = await history.attempts_of(database, Scope(workspace), run.id)
-    assert [(each.number, each.status) for each in told] == [
+    reported = await history.attempts_of(database, Scope(workspace), run.id)
+    assert [(each.number, each.status) for each in reported] == [
         (1, AttemptStatus.FAILED),
         (2, AttemptStatus.RUNNING),
     ]
-    assert told[0].error == error
-    assert told[1].ended_at is None
+    assert reported[0].error == error
+    assert reported[1].ended_at is None
     await report_runs(database, taken)
-    told = await history.attempts_of(database, Scope(workspace), run.id)
-    assert [each.status for each in told] == [AttemptStatus.FAILED, AttemptStatus.SUCCEEDED]
-    assert [each.fence for each in told] == [1, 2]
+    reported = await history.attempts_of(database, Scope(workspace), run.id)
+    assert [each.status for each in reported] == [AttemptStatus.FAILED, AttemptStatus.SUCCEEDED]
+    assert [each.fence for each in reported] == [1, 2]
     await advance_and_tick(database, clock, HOUR)
     await report_runs(database, await claim_runs(database))
     newest = (await history.of_job(database, Scope(workspace), job_id)).items[0]

@@ -239,12 +239,12 @@ async def test_a_report_that_was_taken_before_is_taken_again_and_changes_nothing
     await run_manually(harness, second)
     works = await h1.claim()
     failure = Failed(RunError("boom", "It broke."))
-    told = [
+    reported = [
         RemoteReport(each.claimed.run_id, each.claimed.fence, failure if each.job == "a" else Succeeded())
         for each in works
     ]
     for _ in range(2):
-        accepted = await remote.report(harness.database, h1.speaker, h1.worker, told)
+        accepted = await remote.report(harness.database, h1.speaker, h1.worker, reported)
         assert accepted == set(ids(works))
     assert harness.owner.execute("SELECT FROM foliot.audit WHERE action = 'report.refused'").fetchall() == []
 
@@ -301,9 +301,10 @@ async def test_a_waiting_run_says_that_its_host_is_offline_and_since_when(
     assert await why(harness, run) == 'Run 1 waits for server "pvp" and is about to be fetched by host h1.'
     seen = harness.clock.now()
     harness.clock.advance(HOUR)
-    told = await why(harness, run)
+    reported = await why(harness, run)
     assert (
-        told == f'Run 1 waits for server "pvp": host h1 has been offline since {seen:%Y-%m-%d %H:%M:%S} UTC.'
+        reported
+        == f'Run 1 waits for server "pvp": host h1 has been offline since {seen:%Y-%m-%d %H:%M:%S} UTC.'
     )
     [group] = await unserved(harness.database, harness.workspace)
     assert group.sentence == 'No host is online that does type "python" for server "pvp".'
@@ -340,9 +341,9 @@ async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_
     h2 = Target(TargetKind.HOST, "h2")
     assert await warning("command", h2) is None
     assert await warning("command", None) is not None
-    told = await warning("python", h2)
-    assert told is not None
-    assert told.startswith(
+    reported = await warning("python", h2)
+    assert reported is not None
+    assert reported.startswith(
         'Host h2 does no jobs of type "python". Start `foliot host` there with --allow-python'
     )
     harness.clock.advance(HOUR)

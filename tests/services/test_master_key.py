@@ -70,7 +70,7 @@ async def test_a_second_node_makes_no_key_of_its_own(database: Database, workspa
         await secrets.create(database, Vault(elsewhere), Scope(workspace, TEST), "crm", "value")
 
 
-async def test_a_wrong_key_is_told_with_the_names_it_cannot_read_and_seals_nothing(
+async def test_a_wrong_key_is_reported_with_the_names_it_cannot_read_and_seals_nothing(
     database: Database, workspace: WorkspaceId, caplog: pytest.LogCaptureFixture
 ) -> None:
     await many(database, a_vault(OLD), workspace, 2)
@@ -78,9 +78,9 @@ async def test_a_wrong_key_is_told_with_the_names_it_cannot_read_and_seals_nothi
     with caplog.at_level(logging.ERROR):
         found = await master_key.begin(database, wrong, makes=True)
     assert (found.opens, found.secrets, found.unreadable) == (False, 2, 2)
-    told = {record.message: vars(record) for record in caplog.records}
-    assert told["master_key.wrong"]["advice"] == master_key.GIVE_IT
-    assert told["secrets.unreadable"]["names"] == ["default/s000", "default/s001"]
+    reported = {record.message: vars(record) for record in caplog.records}
+    assert reported["master_key.wrong"]["advice"] == master_key.GIVE_IT
+    assert reported["secrets.unreadable"]["names"] == ["default/s000", "default/s001"]
     assert not master_key.opens_canary(wrong, await installation.state(database))
     with pytest.raises(Unavailable, match="do not open"):
         await secrets.create(database, wrong, Scope(workspace, TEST), "crm", "value")
@@ -153,10 +153,10 @@ async def test_a_long_rotation_comes_in_several_calls(
     monkeypatch.setattr(master_key, "BATCH", 1)
     monkeypatch.setattr(master_key, "MOST_BATCHES", 2)
     vault = a_vault(NEW, OLD)
-    told: list[master_key.KeyRotation] = []
-    while not told or told[-1].left:
-        told.append(await master_key.rotate(database, vault, TEST))
-    assert [(each.rotated, each.left) for each in told] == [(2, 3), (2, 1), (1, 0)]
+    reported: list[master_key.KeyRotation] = []
+    while not reported or reported[-1].left:
+        reported.append(await master_key.rotate(database, vault, TEST))
+    assert [(each.rotated, each.left) for each in reported] == [(2, 3), (2, 1), (1, 0)]
 
 
 async def test_a_new_key_is_made_kept_and_used_by_other_processes_at_once(

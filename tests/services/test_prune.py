@@ -267,11 +267,11 @@ async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothi
     await pruned(database)
     for job_id in made:
         totals = (await job_stats(database, Scope(workspace), job_id)).totals
-        told = owner.execute(
+        reported = owner.execute(
             "SELECT run_count, success_count, failure_count, skip_count FROM foliot.timers WHERE job_id = %s",
             [job_id],
         ).fetchone()
-        assert (totals.runs, totals.successes, totals.failures, totals.skips) == told
+        assert (totals.runs, totals.successes, totals.failures, totals.skips) == reported
     found = owner.execute("SELECT count(DISTINCT day) FROM foliot.job_days").fetchone()
     assert found is not None
     assert found[0] > 5

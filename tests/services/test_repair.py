@@ -121,8 +121,8 @@ async def test_a_timer_set_to_the_wrong_time_is_set_right(
     owner.execute("UPDATE foliot.timers SET due_at = %s", [due_at])
     with caplog.at_level(logging.WARNING):
         assert (await repair_timers(database)).repaired == 1
-    (told,) = [record for record in caplog.records if record.message == "timer.repaired"]
-    assert told.__dict__["after"]["due_at"] == (NOON + HOUR).isoformat()
+    (reported,) = [record for record in caplog.records if record.message == "timer.repaired"]
+    assert reported.__dict__["after"]["due_at"] == (NOON + HOUR).isoformat()
     assert timer(owner, job_id, "due_at, next_at") == (NOON + HOUR, NOON + HOUR)
     assert (await repair_timers(database)).repaired == 0
     clock.advance(HOUR)

@@ -1,4 +1,4 @@
-"""Ends that others wait for: however a run ended, and whoever ended it, its dependents are told."""
+"""Ends that others wait for: however a run ended, its dependents learn of it."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(driver: Ser
     await driver.tick(MINUTE)
     good, bad = await driver.claim()
     failed = Failed(RunError("boom", "It broke."))
-    told = [
+    reported = [
         Report(good.run_id, good.job_id, good.fence, driver.worker, Succeeded()),
         Report(bad.run_id, bad.job_id, bad.fence, driver.worker, failed),
     ]
-    assert len(await report(driver.database, told)) == 2
+    assert len(await report(driver.database, reported)) == 2
     assert driver.timer("last_success_run_id", "last_failure_run_id", "last_end_run_id") == (
         good.run_id,
         bad.run_id,
@@ -87,8 +87,10 @@ async def test_a_report_on_a_job_whose_timer_is_gone_is_settled_with_the_others(
     await driver.tick(MINUTE)
     taken = await driver.claim()
     driver.owner.execute("DELETE FROM foliot.timers WHERE job_id = %s", [torn])
-    told = [Report(run.run_id, run.job_id, run.fence, driver.worker, Succeeded(), {"n": 1}) for run in taken]
-    assert await report(driver.database, told) == {run.run_id for run in taken}
+    reported = [
+        Report(run.run_id, run.job_id, run.fence, driver.worker, Succeeded(), {"n": 1}) for run in taken
+    ]
+    assert await report(driver.database, reported) == {run.run_id for run in taken}
     assert driver.sql("SELECT status, output FROM foliot.runs") == [("succeeded", {"n": 1})] * 2
     assert driver.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
 
@@ -111,11 +113,11 @@ async def test_a_batch_leaves_the_streak_that_its_ends_leave_in_their_order(
     for _ in order:
         await driver.tick(MINUTE)
     outcomes: dict[str, Outcome] = {"s": Succeeded(), "f": Failed(RunError("boom", "It broke."))}
-    told = [
+    reported = [
         Report(run.run_id, run.job_id, run.fence, driver.worker, outcomes[kind])
         for run, kind in zip(await driver.claim(), order, strict=True)
     ]
-    assert len(await report(driver.database, told)) == len(order)
+    assert len(await report(driver.database, reported)) == len(order)
     assert driver.timer("failures_in_a_row", "failure_count") == (streak, order.count("f"))
 
 

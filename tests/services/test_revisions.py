@@ -140,13 +140,13 @@ async def test_a_past_instant_is_explained_by_the_revision_in_force_then(driver:
     driver.clock.advance(2 * HOUR + timedelta(minutes=10))
     await edit(driver.database, Scope(driver.workspace, BEN), job_id, definition(Cron("45 * * * *")))
     half_past = start.replace(minute=30)
-    told = (
+    reported = (
         await explain_instant(driver.database, Scope(driver.workspace), job_id, half_past.replace(minute=45))
     ).explanation
-    assert told.sentence.startswith("There was no planned time")
-    assert "30:00" in told.facts[0], "the times named are those of the schedule it had"
-    assert told.facts[-1] == "Revision 1 of the job was in force then; it is at revision 2 now."
-    told = (
+    assert reported.sentence.startswith("There was no planned time")
+    assert "30:00" in reported.facts[0], "the times named are those of the schedule it had"
+    assert reported.facts[-1] == "Revision 1 of the job was in force then; it is at revision 2 now."
+    reported = (
         await explain_instant(driver.database, Scope(driver.workspace), job_id, start + 3 * HOUR)
     ).explanation
-    assert "45:00" in told.facts[0]
+    assert "45:00" in reported.facts[0]

@@ -65,7 +65,7 @@ def freeze(driver: ServiceDriver, scope: dict[str, Any] | None = None) -> UUID:
     return freeze_id
 
 
-# Runs by hand
+# Manual runs
 
 
 async def test_a_manual_run_moves_neither_status_nor_schedule(driver: ServiceDriver) -> None:

@@ -194,7 +194,7 @@ async def test_runs_of_several_workspaces_get_each_its_own(
 async def test_a_sealed_value_moved_elsewhere_in_the_database_does_not_open(
     database: Database, clock: ManualClock, workspace: WorkspaceId, vault: Vault, owner: Owner, move: str
 ) -> None:
-    """By somebody who may write to the tables: to make another workspace use it, or an old one come back."""
+    """By a person who may write to the tables: to make another workspace use it, or an old one come back."""
     secret_id = await kept(database, vault, workspace, "crm", "the-old-one")
     sealed = owner.execute("SELECT key_id, sealed_value FROM foliot.secrets").fetchone()
     assert sealed is not None
@@ -385,10 +385,10 @@ async def test_the_audit_tells_who_did_what_to_which_version(
     secret_id = await kept(database, vault, workspace, "crm")
     await secrets.replace(database, vault, Scope(workspace, TEST), secret_id, VALUE + "2")
     await secrets.delete(database, Scope(workspace, TEST), secret_id)
-    told = owner.execute(
+    reported = owner.execute(
         "SELECT action, before, after FROM foliot.audit WHERE object_kind = 'secret' ORDER BY action"
     ).fetchall()
-    assert told == [
+    assert reported == [
         ("secret.created", None, {"name": "crm", "version": 1, "agents": []}),
         ("secret.deleted", {"name": "crm", "version": 2}, None),
         ("secret.replaced", {"name": "crm", "version": 1}, {"name": "crm", "version": 2}),

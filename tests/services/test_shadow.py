@@ -40,7 +40,7 @@ async def test_an_upstream_job_starts_nothing_in_shadow(harness: WorkspaceHarnes
     assert harness.runs(then, "status, skip_reason") == [("skipped", "shadow")]
 
 
-async def test_a_run_by_hand_runs(harness: WorkspaceHarness) -> None:
+async def test_a_manual_run_runs(harness: WorkspaceHarness) -> None:
     job = await harness.job("copy", Interval(HOUR), shadow=True)
     await harness.run_manually(job)
     assert await harness.run_once() == [job]

@@ -195,12 +195,12 @@ async def test_figures_of_one_owner_are_of_its_own_jobs(
 ) -> None:
     own = await create_job(database, workspace, HOURLY)
     await create_job(database, workspace, HOURLY)
-    somebody = PrincipalId(uuid4())
-    owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [somebody, own])
+    another_owner = PrincipalId(uuid4())
+    owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [another_owner, own])
     await advance_and_tick(database, clock, HOUR)
     await report_runs(database, await claim_runs(database))
     for _ in range(2):  # before it is rolled up, and after
-        mine = await workspace_stats(database, Scope(workspace, visible_owner=somebody))
+        mine = await workspace_stats(database, Scope(workspace, visible_owner=another_owner))
         assert (mine.totals.runs, mine.newest.runs, sum(mine.jobs.values())) == (1, 1, 1)
         assert (await workspace_stats(database, Scope(workspace))).totals.runs == 2
         clock.advance(DAY)

@@ -56,8 +56,8 @@ async def test_a_host_that_a_job_is_bound_to_stays_however_long_it_is_away(
     run = await run_control.run_now(harness.database, Scope(harness.workspace, TEST), job)
     harness.clock.advance(400 * DAY)
     assert await forget(harness) == 0
-    told = await explain.explain_run(harness.database, Scope(harness.workspace), run)
-    assert "host h1 has been offline since" in told.explanation.sentence
+    reported = await explain.explain_run(harness.database, Scope(harness.workspace), run)
+    assert "host h1 has been offline since" in reported.explanation.sentence
 
 
 async def test_a_host_that_a_ready_run_waits_for_stays_though_its_job_goes_elsewhere_now(

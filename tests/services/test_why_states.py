@@ -254,8 +254,8 @@ async def test_what_is_said_before_is_what_happens(
     assert happened == expected
     check_lists(state, verdict, scene, ahead, [item for item in listed.items if item.job_id == job])
     if happened is not None:  # and afterwards the same cause is named
-        told = await why(scene, job, scene.at)
-        assert told.verdict is {"s": Verdict.SKIPPED, "r": Verdict.WAITING, "w": Verdict.WAITING}.get(
+        reported = await why(scene, job, scene.at)
+        assert reported.verdict is {"s": Verdict.SKIPPED, "r": Verdict.WAITING, "w": Verdict.WAITING}.get(
             "-" if happened == "started" else happened[0], Verdict.RUNNING
         )
 
@@ -304,7 +304,7 @@ def what_happened(harness: WorkspaceHarness, job: JobId, at: datetime, claimed: 
     return "ready" if waits_for is None else f"waiting {waits_for}"
 
 
-async def test_a_held_time_is_told_as_held_when_it_is_due_and_runs_at_the_end(
+async def test_a_held_time_is_reported_as_held_when_it_is_due_and_runs_at_the_end(
     harness: WorkspaceHarness,
 ) -> None:
     scene = Scene(harness, harness.clock.now().replace(minute=0, second=0, microsecond=0) + HOUR)
@@ -344,8 +344,8 @@ async def test_an_outage_is_a_fact_of_the_times_within_it(harness: WorkspaceHarn
     await harness.tick()
     for minutes in (0, 20, 40):
         said = await why(scene, job, scene.at + minutes * MINUTE)
-        told = [fact for fact in said.facts if fact.startswith("No scheduler of Foliot ran from")]
-        assert len(told) == (minutes < 40), said
+        reported = [fact for fact in said.facts if fact.startswith("No scheduler of Foliot ran from")]
+        assert len(reported) == (minutes < 40), said
     await note_tick(harness.database)
     assert harness.owner.execute("SELECT count(*) FROM foliot.outages").fetchone() == (1,)
 

@@ -1,4 +1,4 @@
-"""New zone data: timers move to where it puts them, owners are told, and no local time runs twice."""
+"""New zone data: timers move to where it puts them, owners get a notice, and no local time runs twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def given_older_data(owner: Owner) -> None:
     owner.execute("UPDATE foliot.installation SET tzdata_version = '2020a'")
 
 
-async def test_timers_that_new_zone_data_puts_elsewhere_move_and_their_owners_are_told(
+async def test_timers_that_new_zone_data_puts_elsewhere_move_and_their_owners_get_a_notice(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     moved = await create_job(database, workspace, MORNING)
@@ -37,12 +37,12 @@ async def test_timers_that_new_zone_data_puts_elsewhere_move_and_their_owners_ar
     assert (await installation.state(database)).tzdata_version == ZONE_DATA_VERSION
     found = owner.execute("SELECT due_at, next_at FROM foliot.timers WHERE job_id = %s", [moved]).fetchone()
     assert found == (NOON + 2 * HOUR, NOON + 2 * HOUR)
-    (told,) = owner.execute(
+    (reported,) = owner.execute(
         "SELECT workspace_id, object_id, actor, before ->> 'next_run_at', after ->> 'next_run_at' FROM foliot.audit"
         " WHERE action = 'job.rescheduled'"
     ).fetchall()
-    assert told[:3] == (workspace, str(moved), f"zone data {ZONE_DATA_VERSION}")
-    assert told[3:] == ("2027-01-15T15:00:00+00:00", "2027-01-15T14:00:00+00:00")
+    assert reported[:3] == (workspace, str(moved), f"zone data {ZONE_DATA_VERSION}")
+    assert reported[3:] == ("2027-01-15T15:00:00+00:00", "2027-01-15T14:00:00+00:00")
     assert await refresh_zone_data(database) is None
 
 

@@ -117,8 +117,8 @@ class Player:
         reports = []
         for label, outcome in ended:
             run = self.held.pop(label)
-            told = Report(run.run_id, run.job_id, run.fence, driver.worker, outcome, {"label": label})
-            reports.append(told)
+            reported = Report(run.run_id, run.job_id, run.fence, driver.worker, outcome, {"label": label})
+            reports.append(reported)
         for batch in [[each] for each in reports] if way.reports_alone else [reports]:
             assert len(await report(driver.database, batch)) == len(batch)
 

@@ -15,7 +15,7 @@ from foliot.services.runs.statistics import workspace_stats
 from foliot.storage.tx import Database
 from tools.simulation.expectation import may_begin
 from tools.simulation.invariants import InvariantBroken
-from tools.simulation.readers import Foretold, Readers
+from tools.simulation.readers import Forecast, Readers
 from tools.simulation.run import Run
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
@@ -206,7 +206,7 @@ async def test_a_promise_that_did_not_come_true_is_found(readers: Readers, finis
         [[each.id for each in log.histories.values() if each.spec.max_runs is None and not each.frozen]],
     ).fetchall()
     job = log.histories[job_id]
-    right = Foretold(job, planned_for, planned_for, True, planned_for, job.commands)
+    right = Forecast(job, planned_for, planned_for, True, planned_for, job.commands)
     assert readers._find_broken_promise(right, finished_run.now) is None
     wrong = replace(right, will_run=False)
     assert "will not run, but ran" in (readers._find_broken_promise(wrong, finished_run.now) or "")

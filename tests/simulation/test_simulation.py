@@ -68,11 +68,11 @@ async def test_the_history_is_the_same_for_any_number_of_processes(
 ) -> None:
     monkeypatch.setattr(world, "SLICE", 2)
     size = Size(workspaces=4, jobs=5, days=1, seed=5)
-    told: list[Progress] = []
-    alone, shared = (simulate_in_slices(size, server, processes, told.append) for processes in (1, 2))
+    reported: list[Progress] = []
+    alone, shared = (simulate_in_slices(size, server, processes, reported.append) for processes in (1, 2))
     assert (alone.history, alone.records, alone.happenings) == (
         shared.history,
         shared.records,
         shared.happenings,
     )
-    assert told[-1].share == 1
+    assert reported[-1].share == 1

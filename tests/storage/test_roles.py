@@ -76,7 +76,7 @@ def test_a_login_that_does_not_exist_is_named_with_the_way_to_make_it(owner_url:
 
 
 async def test_one_ordinary_login_can_own_and_serve(empty_url: str, owner: Owner, name: str) -> None:
-    """The one-URL installation on somebody's server: not a superuser, but the owner of its database."""
+    """The one-URL installation on a shared server: not a superuser, but the owner of its database."""
     owner.execute(SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD 'pw'").format(Identifier(name)))
     for role in Role:  # made by another owner of this server, who shares the right to admit members
         owner.execute(SQL("GRANT {} TO {} WITH ADMIN OPTION").format(Identifier(role), Identifier(name)))
@@ -95,7 +95,7 @@ async def test_one_ordinary_login_can_own_and_serve(empty_url: str, owner: Owner
         admin.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
 
 
-def test_an_owner_who_may_not_manage_roles_is_told_what_to_ask_for(
+def test_an_owner_who_may_not_manage_roles_reads_what_to_ask_for(
     owner_url: str, owner: Owner, name: str
 ) -> None:
     owner.execute(SQL("CREATE ROLE {} LOGIN PASSWORD 'pw'").format(Identifier(name)))

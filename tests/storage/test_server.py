@@ -109,13 +109,13 @@ def test_a_read_only_database_is_refused(login_url: str) -> None:
         inspect(make_conninfo(login_url, options="-c default_transaction_read_only=on"))
 
 
-def test_a_refusal_is_told_with_what_to_check(owner_url: str) -> None:
+def test_a_refusal_is_reported_with_what_to_check(owner_url: str) -> None:
     with pytest.raises(DatabaseUnavailable, match="does not exist") as refused:
         inspect(make_conninfo(owner_url, dbname="no_such_database"))
     assert "check the name of the database" in str(refused.value.hint)
 
 
-def test_a_wrong_password_is_told_without_the_password(login_url: str) -> None:
+def test_a_wrong_password_is_reported_without_the_password(login_url: str) -> None:
     wrong = make_conninfo(login_url, password="hunter2")
     with pytest.raises(DatabaseUnavailable, match="authentication failed") as refused:
         inspect(wrong)

@@ -46,8 +46,8 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(
     start_server: Any, data_dir: Path
 ) -> None:
     shutil.copy(EXAMPLE, data_dir.parent)
-    told = {"FOLIOT_APP": "app:app", "FOLIOT_LOG_FORMAT": "json"}
-    serving = start_server(**told)
+    reported = {"FOLIOT_APP": "app:app", "FOLIOT_LOG_FORMAT": "json"}
+    serving = start_server(**reported)
     url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
     serving.wait_for(r'"app.synced".*"made": \["charge", "heartbeat", "remind", "refund"\]')
     kept = environ_without_foliot()
@@ -64,7 +64,7 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(
     assert done.stdout.count("on a worker: succeeded") == 2, done.stdout
     assert "charged 4 invoices in EUR" in done.stdout
     serving.stop()
-    again = start_server(**told)
+    again = start_server(**reported)
     again.wait_for(r'"app.synced".*"made": \[\], "changed": \[\], "same": 4')
 
 
@@ -135,7 +135,7 @@ def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_r
         assert client.jobs.get(job.id).revision == 1
 
 
-def test_an_app_that_cannot_be_loaded_is_told_by_name(start_server: Any) -> None:
+def test_an_app_that_cannot_be_loaded_is_reported_by_name(start_server: Any) -> None:
     serving = start_server(FOLIOT_APP="nowhere:app", FOLIOT_LOG_FORMAT="json")
     serving.wait_for(r'"worker.failed".*nowhere:app cannot be loaded: ModuleNotFoundError')
     serving.wait_for(r'"worker.died", "exit_code": 1,')  # it left by itself; an abort would be -6

@@ -76,7 +76,7 @@ def test_a_file_that_is_no_dump_is_refused_before_anything_is_touched(tmp_path: 
     assert "Traceback" not in refused.stderr
 
 
-def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path) -> None:
+def test_a_mistyped_directory_is_reported_and_not_made(tmp_path: Path) -> None:
     for command in (
         ("db", "dump", "x.dump"),
         ("db", "release", "--missed", "skip"),

@@ -1,4 +1,4 @@
-"""Somebody listens: to a run as it works, to a workspace across a restart of the server, and to a server that stops."""
+"""A client listens: to a run as it works, to a workspace across a restart of the server, and to a server that stops."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def frames(answer: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
 
 
 def talker(data_dir: Path) -> dict[str, Any]:
-    """A job by hand whose function waits for a file."""
+    """A manual job whose function waits for a file."""
     return {
         "name": "talker",
         "type": "python",
@@ -81,8 +81,8 @@ def test_a_run_is_followed_to_its_end_and_its_story_survives_a_restart(
     again = start_server(PYTHONPATH=TESTS)
     client = Client(again.wait_for_url(), data_dir)
     with client.listen("/events", **{"Last-Event-ID": heard[-1][1]}) as events:
-        kind, _, told = next(events)
-        assert (kind, told["run_id"], told["job_name"]) == ("run.succeeded", run["id"], "talker")
+        kind, _, reported = next(events)
+        assert (kind, reported["run_id"], reported["job_name"]) == ("run.succeeded", run["id"], "talker")
 
 
 @pytest.mark.requirement("S2-35")

@@ -73,15 +73,15 @@ def test_lines_of_a_command_are_there_while_it_runs_and_its_exit_code_or_signal_
         assert wait_for(client, done.id, "succeeded").output["stdout_tail"] == '{"n": 1}'
 
 
-def test_a_host_that_was_not_told_to_allow_commands_does_none_and_its_runs_say_why(fleet: Fleet) -> None:
+def test_a_host_that_was_not_set_to_allow_commands_does_none_and_its_runs_say_why(fleet: Fleet) -> None:
     fleet.open()
     host = fleet.start("--name", "h1", FOLIOT_ALLOW_COMMANDS="yes")  # a setting for workers, not for hosts
     host.wait_for(r'"worker.registered"')
     with fleet.client() as client:
         run = client.jobs.run(command(client, f"touch {fleet.folder}/done").id)
-        told = client.runs.explain(run.id)
-        assert "command" in told.sentence
-        assert any("--allow-command" in each for each in told.what_next), told
+        reported = client.runs.explain(run.id)
+        assert "command" in reported.sentence
+        assert any("--allow-command" in each for each in reported.what_next), reported
         [seen] = client.hosts.list().items
         assert "command" not in seen.types
         assert "http" in seen.types

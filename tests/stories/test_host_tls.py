@@ -85,7 +85,7 @@ def test_a_server_that_is_not_trusted_gets_nothing_and_the_host_says_why(
 
 
 @pytest.mark.parametrize("content", [None, "", "no certificate"])
-def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str | None) -> None:
+def test_a_file_without_certificates_is_reported_as_one(tmp_path: Path, content: str | None) -> None:
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_text(content)
@@ -93,7 +93,7 @@ def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str
     assert (code, f"{file} has no readable certificates" in said) == (USAGE, True), said
 
 
-def test_an_address_without_its_scheme_is_told_as_one(tmp_path: Path) -> None:
+def test_an_address_without_its_scheme_is_reported_as_one(tmp_path: Path) -> None:
     code, said = refused(tmp_path, "--server", "127.0.0.1:9")
     assert (code, "'127.0.0.1:9' is not a URL" in said) == (USAGE, True), said
 

@@ -111,7 +111,7 @@ def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_i
         kept = wait_for(client, client.jobs.run(job.id).id, "succeeded")
         assert [(each.name, each.size) for each in kept.artifacts] == [("players.csv", 1_000)]
         refused = wait_for(client, client.jobs.run(job.id, input={"size": 1_001}).id, "failed")
-        # Raised where it was made: what the server refuses is told as artifact_refused.
+        # Raised where it was made: what the server refuses becomes artifact_refused.
         assert (refused.error.code, "the maximum is 1,000" in refused.error.message) == ("ValueError", True)
         assert refused.artifacts == []
 
@@ -121,10 +121,10 @@ def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and
     fleet: Fleet,
 ) -> None:
     fleet.open()
-    told = fleet.folder / "shouting-1.0.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
-    (told / "entry_points.txt").write_text("[foliot.handlers]\nSHOUT = shouting:Shout\n")
+    reported = fleet.folder / "shouting-1.0.dist-info"
+    reported.mkdir()
+    (reported / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
+    (reported / "entry_points.txt").write_text("[foliot.handlers]\nSHOUT = shouting:Shout\n")
     (fleet.folder / "shouting.py").write_text(SHOUT)
     host = fleet.start("--name", "h1", PYTHONPATH=str(fleet.folder))
     host.wait_for(r'"worker.registered".*"SHOUT"')
@@ -156,8 +156,8 @@ def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(flee
         skipped = client.runs.list(skip_reason="host_offline").items[0]
         assert "Host h1 has been offline since" in (skipped.note or "")
         patient = client.jobs.run(fleet.job(client, "quickly", name="patient").id)
-        told = client.runs.explain(patient.id).sentence
-        assert told.startswith('Run 1 waits for server "pvp": host h1 has been offline since ')
+        reported = client.runs.explain(patient.id).sentence
+        assert reported.startswith('Run 1 waits for server "pvp": host h1 has been offline since ')
         fleet.start_host("h2", "pvp")
         wait_for(client, patient.id, "succeeded")
     succeeded = fleet.executions("done")
@@ -217,7 +217,7 @@ def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(f
     assert host.process.poll() is None
 
 
-def test_a_host_that_is_told_to_stop_hands_back_what_it_cannot_finish(fleet: Fleet) -> None:
+def test_a_host_that_is_asked_to_stop_hands_back_what_it_cannot_finish(fleet: Fleet) -> None:
     fleet.open()
     host = fleet.start_host("h1", "pvp")
     with fleet.client() as client:

@@ -1,4 +1,4 @@
-"""A new user's path, in an empty folder: a job of each kind is made, runs, is paused, resumed, run by hand, explained and deleted.
+"""A new user's path, in an empty folder: a job of each kind is made, runs, is paused, resumed, run manually, explained and deleted.
 
 Once by the command line, once by the Python client, once by curl, each as a user would type it.
 """
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """An empty folder in which somebody has started Foliot: one for all three, for they do not meet."""
+    """An empty folder in which Foliot was started: one for all three, for they do not meet."""
     with temporary_folder() as made:
         yield made
 

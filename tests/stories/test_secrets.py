@@ -51,8 +51,12 @@ def peer() -> Iterator[Peer]:
         def do_POST(self) -> None:
             sent = self.headers.get("x-token", "")
             here.came.append(sent)
-            told = {"headers": dict(self.headers), "path": self.path, "spelled": [quote(sent), *SPELLED[:-1]]}
-            body = json.dumps(told).encode() + sent[:15].encode()
+            reported = {
+                "headers": dict(self.headers),
+                "path": self.path,
+                "spelled": [quote(sent), *SPELLED[:-1]],
+            }
+            body = json.dumps(reported).encode() + sent[:15].encode()
             self.send_response(500 if self.path.startswith("/fails") else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -71,7 +75,7 @@ def peer() -> Iterator[Peer]:
 
 
 class Office:
-    """Somebody with a key, who asks by API and by command line."""
+    """A member with a key, who asks by API and by command line."""
 
     def __init__(self, url: str, key: str, folder: Path) -> None:
         self.url, self.key, self.folder = url, key, folder
@@ -192,7 +196,7 @@ def rows(owner_url: str) -> Iterator[str]:
                 yield row
 
 
-def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wrong_one_is_told(
+def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wrong_one_is_reported(
     start_server: Any, data_dir: Path, peer: Peer
 ) -> None:
     serving: ServerProcess = start_server(**LOOPBACK)
@@ -217,8 +221,8 @@ def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wro
     wrong: ServerProcess = start_server(FOLIOT_MASTER_KEY=MasterKey.new().text, **LOOPBACK)
     office.url = wrong.wait_for_url()
     assert any("do not open" in each for each in get_json(f"{office.url}/readyz")[1]["warnings"])
-    [told] = [each for each in wrong.events() if each["event"] == "secrets.unreadable"]
-    assert told["names"] == ["default/crm-token"]
+    [reported] = [each for each in wrong.events() if each["event"] == "secrets.unreadable"]
+    assert reported["names"] == ["default/crm-token"]
     failed = office.run(job)
     assert (failed["status"], failed["error"]["code"]) == ("failed", "secret_unreadable")
     assert office.cli("secrets", "set", "other", stdin="value").returncode != 0

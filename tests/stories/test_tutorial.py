@@ -32,7 +32,7 @@ def test_every_command_of_the_tutorial_works_in_its_order(start_server: Any, tmp
     kept = environ_without_foliot()
     write_program(tmp_path)
     path = os.pathsep.join((str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]))
-    # The tutorial's server has the port that clients look for; this one has any, and they are told.
+    # The tutorial's server has the port that clients look for; this one has any, given to them.
     environ = kept | {"FOLIOT_API_URL": url, "PATH": path}
     said = []
     for language, block in blocks():

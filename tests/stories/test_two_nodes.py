@@ -101,7 +101,7 @@ def _knows_more(start: Start, installation: Installation, client: Client) -> Non
         ]
     }
     wanted = {"type": "command", "schedule": {"kind": "manual"}, "config": command}
-    job = client.jobs.create({"name": "told", **wanted})
+    job = client.jobs.create({"name": "reported", **wanted})
     assert "FOLIOT_ALLOW_COMMANDS=yes" in job.warnings[0]
     run = client.jobs.run(job.id)
     why = client.runs.explain(run.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,14 @@ def test_a_gerund_of_the_trade_and_a_compound_are_allowed(tmp_path: Path, name: 
 )
 def test_a_word_of_the_list_is_found_in_names_comments_and_docstrings(tmp_path: Path, text: str) -> None:
     assert {rule for rule, _ in rules(tmp_path, {"services/jobs.py": text})} == {"word-list"}
+
+
+def test_a_word_of_the_list_is_found_in_tests(tmp_path: Path) -> None:
+    path = tmp_path / "tests" / "domain" / "test_jobs.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("told = 1\n")
+    found = check(tmp_path, replace(Config.load(), small_modules={}))
+    assert [(each.rule, each.path) for each in found] == [("word-list", "tests/domain/test_jobs.py")]
 
 
 def test_a_string_that_is_no_docstring_is_data(tmp_path: Path) -> None:

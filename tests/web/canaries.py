@@ -94,7 +94,7 @@ async def plant_canaries(api: ApiHarness, clock: ManualClock, who: str = "acme")
         )
         listened = await api.request(
             "GET", "/events", who=who, role="admin"
-        )  # somebody listens: events are written
+        )  # a client listens: events are written
         canaries.last_event_id = listened.text.partition("id: ")[2].partition("\n")[0].strip()
         key = {"Idempotency-Key": f"{KEY}{turn}"}
         task = await made(

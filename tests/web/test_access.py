@@ -212,15 +212,15 @@ async def test_each_role_may_what_the_table_says_and_no_more(
         assert (answer.status_code != 403) == may, (method, path, answer.text)
         assert answer.status_code != 401
         if not may:
-            told = f"This needs the role {least}; this key has {role}."
+            reported = f"This needs the role {least}; this key has {role}."
             if least == "worker":
-                told = "This is for keys of the scope worker, which belong to one workspace."
+                reported = "This is for keys of the scope worker, which belong to one workspace."
             if least == "invite":
-                told = "This is for invites alone."
-            assert answer.json()["detail"] == told
+                reported = "This is for invites alone."
+            assert answer.json()["detail"] == reported
 
 
-async def test_without_a_key_nothing_is_told_but_how_to_bring_one(shared_api: ApiHarness) -> None:
+async def test_without_a_key_nothing_is_reported_but_how_to_bring_one(shared_api: ApiHarness) -> None:
     for method, path in TABLE:
         answer = await send(shared_api, method, path, None)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), (method, path)
@@ -289,7 +289,7 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
     await tick(api.database)
     (run,) = (await api.request("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
 
-    async def told(path: str, who: str) -> tuple[int, str, dict[str, str]]:
+    async def reported(path: str, who: str) -> tuple[int, str, dict[str, str]]:
         method = "POST" if path.endswith(("/run", "/pause", "/resume", "/cancel", "/retry")) else "GET"
         answer = await api.request(method, path, who=who, headers={"X-Request-Id": "same-for-all"})
         assert "canary" not in answer.text
@@ -300,11 +300,11 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
     paths = (*(f"/runs/{{}}{verb}" for verb in under_runs), *(f"/jobs/{{}}{verb}" for verb in under_jobs))
     for path in paths:
         mine = run["id"] if path.startswith("/runs") else made["id"]
-        expected = await told(path.format(uuid4()), "globex")
+        expected = await reported(path.format(uuid4()), "globex")
         assert expected[0] == 404
         for other in (mine, mine.upper(), "not-an-id", "{" + mine + "}", mine.replace("-", ""), "%00", "0"):
-            assert await told(path.format(other), "globex") == expected, (path, other)
-        assert await told(path.format(mine), "outsider") == expected
+            assert await reported(path.format(other), "globex") == expected, (path, other)
+        assert await reported(path.format(mine), "outsider") == expected
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
     for who in ("globex", "outsider"):
         assert (await api.request("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
@@ -365,12 +365,12 @@ async def test_the_description_of_the_api_names_the_permission_of_every_operatio
     answer = await send(shared_api, "GET", "/openapi.json", shared_api.keys["acme", "viewer"])
     described = answer.json()
     assert described["openapi"].startswith("3.1")
-    told = {
+    reported = {
         (method.upper(), path): operation["x-foliot-permission"]
         for path, operations in described["paths"].items()
         for method, operation in operations.items()
     }
-    assert told == {each: role for each, role in TABLE.items() if each[1] != "/openapi.json"}
+    assert reported == {each: role for each, role in TABLE.items() if each[1] != "/openapi.json"}
     assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert all(operation["security"] for path in described["paths"].values() for operation in path.values())
     assert set(re.findall(r"[\w?]+://[\w./-]*", answer.text)) == {

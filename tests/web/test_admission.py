@@ -76,7 +76,7 @@ async def test_who_waits_too_long_is_refused_and_leaves_the_line() -> None:
     await gate.enter(GLOBEX)  # the place was not given to the one that had left
 
 
-async def test_the_last_of_the_longest_line_makes_room_for_a_short_one() -> None:
+async def test_the_last_of_the_longest_line_gives_way_to_a_short_one() -> None:
     gate = RequestGate(1, waiting=3, wait=LONG)
     arrivals = Arrivals(gate)
     await gate.enter(Share("first", "first"))

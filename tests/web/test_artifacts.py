@@ -120,7 +120,7 @@ async def test_names_types_and_sizes_are_bounded(
         await artifacts.keep(api.database, given(run, name, b"x" * size, kind), most_bytes=100)
 
 
-async def test_a_workspace_has_room_for_so_much(api: ApiHarness, clock: ManualClock) -> None:
+async def test_a_workspace_may_store_so_much(api: ApiHarness, clock: ManualClock) -> None:
     run = await running(api, clock)
     await artifacts.keep(api.database, given(run, "a", b"x" * 60), default_quota=100)
     with pytest.raises(QuotaExceeded):

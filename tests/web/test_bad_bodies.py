@@ -90,8 +90,8 @@ async def sent(api: ApiHarness, method: str, at: str, **more: Any) -> Any:
 def judged(answer: Any, case: Any) -> None:
     assert 200 <= answer.status_code < 500, (case, answer.status_code, answer.text[:300])
     if answer.status_code >= 400:
-        told = answer.json()
-        assert told["detail"], case
+        reported = answer.json()
+        assert reported["detail"], case
         assert len(answer.content) < 100_000, (case, "the answer is as large as what was sent")
 
 

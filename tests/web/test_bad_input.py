@@ -151,21 +151,21 @@ async def test_a_field_that_cannot_be_is_named(
     assert (await shared_api.request("GET", "/jobs")).json()["items"] == []
 
 
-async def test_all_that_is_wrong_with_the_shape_is_told_at_once(shared_api: ApiHarness) -> None:
+async def test_all_that_is_wrong_with_the_shape_is_reported_at_once(shared_api: ApiHarness) -> None:
     answer = await shared_api.request(
         "POST",
         "/jobs",
         json={"type": 7, "schedule": {"kind": "interval"}, "overlap": "skp", "retry": {"maxx": 1}},
     )
-    told = {each["pointer"]: each for each in answer.json()["errors"]}
+    reported = {each["pointer"]: each for each in answer.json()["errors"]}
     assert answer.json()["detail"] == "5 fields are not as they should be."
-    assert set(told) == {"/name", "/type", "/schedule/every", "/overlap", "/retry/maxx"}
-    assert told["/type"]["message"] == "This must be text, not a number."
-    assert told["/overlap"]["hint"] == 'Did you mean "skip"?'
-    assert told["/retry/maxx"]["hint"] == 'Did you mean "max"?'
+    assert set(reported) == {"/name", "/type", "/schedule/every", "/overlap", "/retry/maxx"}
+    assert reported["/type"]["message"] == "This must be text, not a number."
+    assert reported["/overlap"]["hint"] == 'Did you mean "skip"?'
+    assert reported["/retry/maxx"]["hint"] == 'Did you mean "max"?'
 
 
-async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(shared_api: ApiHarness) -> None:
+async def test_all_that_is_wrong_with_the_meaning_is_reported_at_once(shared_api: ApiHarness) -> None:
     answer = await shared_api.request(
         "POST",
         "/jobs",
@@ -198,11 +198,11 @@ async def test_what_a_client_may_not_set_is_refused_as_unknown(
     shared_api: ApiHarness, unknown: str, hint: str | None
 ) -> None:
     answer = await shared_api.request("POST", "/jobs", json=job(**{unknown: "x"}))
-    (told,) = answer.json()["errors"]
-    assert (answer.status_code, told["pointer"]) == (422, f"/{unknown}")
-    assert told["message"] == f'There is no field "{unknown}" here.'
+    (reported,) = answer.json()["errors"]
+    assert (answer.status_code, reported["pointer"]) == (422, f"/{unknown}")
+    assert reported["message"] == f'There is no field "{unknown}" here.'
     if hint is not None:
-        assert told["hint"] == hint
+        assert reported["hint"] == hint
 
 
 async def test_odd_but_sound_text_is_kept_as_it_is(api: ApiHarness) -> None:

@@ -83,18 +83,20 @@ async def test_a_dry_run_says_what_would_become_of_them_and_does_nothing(
     assert three
 
 
-async def test_ids_that_are_not_there_are_told_and_stop_nothing(api: ApiHarness, three: list[str]) -> None:
+async def test_ids_that_are_not_there_are_reported_and_stop_nothing(
+    api: ApiHarness, three: list[str]
+) -> None:
     foreign = (await api.create_job(who="globex"))["id"]
     random = str(uuid4())
     done = await bulk(api, "disable", ids=[three[0], foreign, random, three[0]])
     assert (done["found"], done["done"], done["failed"]) == (1, 1, 2)
-    told = {each["id"]: {**each, "id": None} for each in done["results"]}
-    assert told[foreign] == told[random]
-    assert told[random]["outcome"] == "not_found"
+    reported = {each["id"]: {**each, "id": None} for each in done["results"]}
+    assert reported[foreign] == reported[random]
+    assert reported[random]["outcome"] == "not_found"
     assert (await api.request("GET", f"/jobs/{foreign}", who="globex")).json()["status"] == "active"
 
 
-async def test_a_job_that_cannot_is_told_with_the_reason(
+async def test_a_job_that_cannot_is_reported_with_the_reason(
     api: ApiHarness, three: list[str], owner: Any
 ) -> None:
     owner.execute("UPDATE foliot.timers SET status = 'completed' WHERE job_id = %s", [three[0]])
@@ -263,9 +265,9 @@ async def test_a_repeat_after_a_death_midway_goes_on_behind_what_was_done(
     monkeypatch.setattr(services_bulk, "_keep", keep)
     again = await api.request("POST", "/jobs/bulk", **asked)
     assert again.status_code == 200, again.text
-    told = again.json()
-    assert (told["found"], told["done"] + told["already"], told["failed"]) == (5, 5, 0)
-    assert (await api.request("POST", "/jobs/bulk", **asked)).json() == told
+    reported = again.json()
+    assert (reported["found"], reported["done"] + reported["already"], reported["failed"]) == (5, 5, 0)
+    assert (await api.request("POST", "/jobs/bulk", **asked)).json() == reported
     actions = owner.execute(
         "SELECT count(*), count(DISTINCT object_id) FROM foliot.audit WHERE action = ANY (%s)",
         [["run.requested", "job.paused", "job.edited"]],
@@ -305,8 +307,8 @@ async def test_a_job_given_away_since_it_was_found_is_not_stopped(
     async with database.tx(Role.APP, api.ids["acme"]) as tx:
         order = services_bulk.BulkOrder(JobAction.PAUSE)
         scope = Scope(api.ids["acme"], TEST, visible_owner=agent)
-        [told] = await apply_to_batch(tx, [JobId(UUID(made["id"]))], order, scope, dry_run=False)
-    assert told.outcome is BulkOutcome.NOT_FOUND
+        [reported] = await apply_to_batch(tx, [JobId(UUID(made["id"]))], order, scope, dry_run=False)
+    assert reported.outcome is BulkOutcome.NOT_FOUND
 
 
 async def test_archived_jobs_come_back_together_and_others_need_no_change(

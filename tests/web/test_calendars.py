@@ -97,7 +97,7 @@ async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(api:
     assert (await api.request("DELETE", f"/calendars/{used['id']}")).status_code == 404
 
 
-async def test_what_is_wrong_is_told_where_it_stands(api: ApiHarness) -> None:
+async def test_what_is_wrong_is_reported_where_it_stands(api: ApiHarness) -> None:
     for change, pointer in (
         ({"rules": []}, "/rules"),
         ({"rules": [{"kind": "monthly"}]}, "/rules/0"),
@@ -127,9 +127,9 @@ async def test_another_workspace_knows_nothing_of_them(api: ApiHarness) -> None:
         there = await api.request(method, f"/calendars/{mine['id']}{path}", who="globex")
         nowhere = await api.request(method, f"/calendars/{uuid4()}{path}", who="globex")
         malformed = await api.request(method, f"/calendars/nonsense{path}", who="globex")
-        told = [answer.json() | {"request_id": None} for answer in (there, nowhere, malformed)]
+        reported = [answer.json() | {"request_id": None} for answer in (there, nowhere, malformed)]
         assert there.status_code == 404
-        assert told[0] == told[1] == told[2]
+        assert reported[0] == reported[1] == reported[2]
 
 
 async def test_an_agent_reads_calendars_and_changes_none(api: ApiHarness) -> None:

@@ -47,7 +47,7 @@ def test_a_command_takes_words_variables_and_secrets_for_these() -> None:
     assert check_config("command", config) == []
 
 
-def test_a_secret_fits_in_the_place_of_any_value_that_a_worker_told_of() -> None:
+def test_a_secret_fits_in_the_place_of_any_value_that_a_worker_reported_of() -> None:
     schema = {
         "type": "object",
         "properties": {"token": {"type": "string", "minLength": 20}, "n": {"type": "integer"}},
@@ -88,14 +88,14 @@ def test_a_prefix_of_bullmq_is_a_part_of_the_queue() -> None:
     assert refused("bullmq", config, BridgePolicy(("foliot:jobs-{workspace}",), tasks)) == []
 
 
-HEAVY = {"additionalProperties": {"allOf": [{"enum": [[each]]} for each in range(450)]}}  # told by a host
+HEAVY = {"additionalProperties": {"allOf": [{"enum": [[each]]} for each in range(450)]}}  # reported by a host
 
 
-@pytest.mark.parametrize(("names", "told"), [(2, 20), (500, 1), (15_000, 0)])
-def test_a_schema_from_afar_cannot_make_more_misfits_than_are_told(names: int, told: int) -> None:
+@pytest.mark.parametrize(("names", "reported"), [(2, 20), (500, 1), (15_000, 0)])
+def test_a_schema_from_afar_cannot_make_more_misfits_than_are_reported(names: int, reported: int) -> None:
     """450 for each name: gathering those of 15,000 names took minutes, and all the memory of the server."""
     config = {f"k{each}": ["x"] for each in range(names)}
-    assert len(check_config("DATA_SYNC", config, HEAVY)) == told
+    assert len(check_config("DATA_SYNC", config, HEAVY)) == reported
 
 
 def test_a_name_in_digits_is_a_name() -> None:

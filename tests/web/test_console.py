@@ -357,7 +357,7 @@ def test_a_count_of_one_is_said_in_the_singular() -> None:
 
 @pytest.mark.parametrize("cookie", ["{x:>9000000}|x=a", "{x.y}|x=a", "Pay at evil.test", "job-saved|x"])
 async def test_a_notice_shows_no_text_from_the_cookie(shared_api: ApiHarness, cookie: str) -> None:
-    """A cookie names a sentence of the console. A format in it would cost memory before anybody signs in."""
+    """A cookie names a sentence of the console. A format in it would cost memory before any user signs in."""
     answer = await shared_api.http.get("/console/sign-in", headers={"Cookie": f'foliot_flash="{cookie}"'})
     assert answer.status_code == 200
     session = await signed_in(shared_api)

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from foliot.domain.access import MemberRole
 from foliot.domain.filters.fields import JOBS
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
@@ -525,3 +526,61 @@ async def test_two_edits_of_different_fields_are_merged_on_request(api: ApiHarne
     assert answer.status_code == 303, answer.text
     stored = (await api.request("GET", f"/jobs/{made['id']}")).json()
     assert (stored["name"], stored["tags"]) == ("mine", ["theirs"])
+
+
+async def test_run_now_has_a_form_of_the_input_that_the_type_names(api: ApiHarness) -> None:
+    worker = await api.create_key("acme", MemberRole.VIEWER, scopes=frozenset({"worker"}))
+    wanted = {
+        "type": "object",
+        "properties": {
+            "tables": {"type": "array", "items": {"type": "string"}, "description": "Which to copy."},
+            "limit": {"type": "integer"},
+            "mode": {"enum": ["full", "new"], "type": "string"},
+        },
+        "required": ["tables"],
+    }
+    described = {"name": "DATA_SYNC", "config_schema": {"type": "object", "x-input-schema": wanted}}
+    hello = {"name": "h1/1", "types": ["DATA_SYNC"], "capacity": 4, "described": [described]}
+    answer = await api.http.post(
+        "/api/v1/worker/register", json=hello, headers={"Authorization": f"Bearer {worker}"}
+    )
+    assert answer.status_code == 201, answer.text
+    made = await api.create_job(name="sync", type="DATA_SYNC", config={}, payload={"limit": 10, "note": "x"})
+    session = await signed_in(api, "operator")
+    page = await page_of(api, f"jobs/{made['id']}", session)
+    assert re.search(r'<textarea id="in-tables" name="in.tables"', page)
+    assert "Which to copy." in page
+    assert re.search(r'<input id="in-limit" name="in.limit" value="10"', page)
+    assert 'name="in.note" value="x"' in page
+    fields = {"in.tables": "orders\r\nlines", "in.limit": "10", "in.mode": "new", "in.note": "x"}
+    started = await post(api, f"/console/jobs/{made['id']}/run", session, **fields)
+    run = (await api.request("GET", f"/runs/{started.headers['location'].rsplit('/', 1)[1]}")).json()
+    assert run["input"] == {"limit": 10, "note": "x", "tables": ["orders", "lines"], "mode": "new"}
+    wrong = await post(api, f"/console/jobs/{made['id']}/run", session, **fields | {"in.limit": "many"})
+    assert wrong.status_code == 422
+
+
+async def test_the_editor_draws_the_jobs_that_a_job_follows(api: ApiHarness) -> None:
+    first = await api.create_job(name="first <b>", schedule=DAILY)
+    after = await api.create_job(
+        name="second", schedule=MANUAL, depends_on=[{"job": first["id"], "on": "failure"}]
+    )
+    session = await signed_in(api)
+    page = (await api.http.get(f"/console/jobs/{after['id']}/edit", headers=session)).text
+    drawn = re.search(r'<svg class="graph".*?</svg>', page, re.DOTALL)
+    assert drawn is not None
+    assert "first &lt;b&gt;: after failure" in drawn[0]
+    form = {"name": "third", "kind": "after", "type": "http", "config_url": "https://example.test"}
+    form |= {"dep_job_0": "second", "dep_on_0": "success", "dep_mode_0": "trigger"}
+    tried = await post(api, "/console/jobs/preview", session, **form)
+    assert f'href="/console/jobs/{after["id"]}"' in tried.text
+
+
+async def test_a_job_links_to_its_plots_and_is_asked_about_a_time_of_its_zone(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    session = await signed_in(api, "viewer")
+    page = await page_of(api, f"jobs/{made['id']}", session, tab="figures")
+    assert f'href="/console/plots?job={made["id"]}"' in page
+    asked = await page_of(api, f"jobs/{made['id']}", session, at="2027-01-20T02:30")
+    assert 'type="datetime-local" name="at" value="2027-01-20T02:30"' in asked
+    assert "2027-01-20 02:30:00 Europe/Paris" in asked

@@ -19,7 +19,7 @@ from foliot.storage.tx import Role
 from foliot.testing.clock import ManualClock
 from foliot.web.console.pages.settings import SECTIONS
 from tests.web.conftest import ApiHarness, job
-from tests.web.test_console import post, signed_in
+from tests.web.test_console import csrf_of, post, signed_in
 
 
 async def open_incident(api: ApiHarness, job_id: str, message: str = "db-2 refused", **more: Any) -> str:
@@ -443,3 +443,34 @@ async def test_a_host_is_changed_gets_and_loses_servers_and_is_deleted(
     assert [each["name"] for each in (await api.request("GET", "/hosts")).json()["items"]] == ["h2"]
     viewer = await text_of(api, f"settings/hosts/{second['id']}", await signed_in(api, "viewer"))
     assert 'name="max_reads"' not in viewer
+
+
+async def test_a_calendar_file_is_uploaded_without_script(api: ApiHarness) -> None:
+    session = await signed_in(api, "editor")
+    text = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20270704\r\nSUMMARY:Día nuestro\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    fields = {"csrf": await csrf_of(api, session), "add": "ics", "name": "office", "kind": "blackout"}
+    fields |= {"otherwise": "skip", "years": "1", "first_year": "2027"}
+    files = {"file": ("ours.ics", text.encode(), "text/calendar")}
+    answer = await api.http.post("/console/calendars/new", data=fields, files=files, headers=session)
+    assert answer.status_code == 200, answer.text
+    assert "2027-07-04 Día nuestro" in answer.text
+    assert 'enctype="multipart/form-data"' in answer.text
+    forged = await api.http.post(
+        "/console/calendars/new", data=fields | {"csrf": "x"}, files=files, headers=session
+    )
+    assert forged.status_code == 403
+    many = {f"f{n}": ("x", b"x", "text/plain") for n in range(200)}
+    refused = await api.http.post("/console/calendars/new", data=fields, files=many, headers=session)
+    assert refused.status_code == 400
+
+
+async def test_a_mute_and_a_removed_member_offer_an_undo(api: ApiHarness) -> None:
+    incident_id = await open_incident(api, (await api.create_job(name="orders"))["id"])
+    session = await signed_in(api, "operator")
+    muted = await post(api, f"/console/incidents/{incident_id}/mute", session)
+    cookie = muted.headers["set-cookie"].partition(";")[0]
+    shown = await api.http.get(
+        f"/console/incidents/{incident_id}", headers={"Cookie": f"{session['Cookie']}; {cookie}"}
+    )
+    assert f'action="/console/incidents/{incident_id}/unmute"' in shown.text
+    assert "Undo" in shown.text

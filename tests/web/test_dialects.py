@@ -135,7 +135,7 @@ async def test_scheduled_jobs_speak_camel_case_and_capitals(api: ApiHarness) -> 
 
 
 @pytest.mark.requirement("S1-API-8", "S1-API-9", "S1-API-10")
-async def test_a_triggered_job_is_an_execution_by_hand(api: ApiHarness) -> None:
+async def test_a_triggered_job_is_a_manual_execution(api: ApiHarness) -> None:
     body = {
         "name": "sync",
         "jobType": "http",

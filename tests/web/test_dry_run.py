@@ -23,11 +23,13 @@ async def test_creating_is_tried_with_its_sentence_and_its_times(api: ApiHarness
     before = everything(owner)
     api.hints.clear()
     answer = await api.request("POST", "/jobs", params=DRY, json=job(schedule=DAILY, tags=["x"]))
-    told = answer.json()
-    assert (answer.status_code, told["dry_run"], told["job"]["status"]) == (200, True, "active")
-    assert told["words"] == told["job"]["schedule"]["words"]
-    assert [each["planned_for"][:10] for each in told["items"]] == [f"2027-01-{day}" for day in range(16, 21)]
-    assert (len(told["difference"]["added"]), told["difference"]["removed"]) == (30, [])
+    reported = answer.json()
+    assert (answer.status_code, reported["dry_run"], reported["job"]["status"]) == (200, True, "active")
+    assert reported["words"] == reported["job"]["schedule"]["words"]
+    assert [each["planned_for"][:10] for each in reported["items"]] == [
+        f"2027-01-{day}" for day in range(16, 21)
+    ]
+    assert (len(reported["difference"]["added"]), reported["difference"]["removed"]) == (30, [])
     assert (everything(owner), api.hints) == (before, [])
     assert "location" not in answer.headers
 
@@ -48,17 +50,17 @@ async def test_stopping_and_starting_are_tried_by_what_they_take_and_give(
     made = await api.create_job(schedule=DAILY)
     before = everything(owner)
     for verb in ("pause", "disable"):
-        told = (await api.request("POST", f"/jobs/{made['id']}/{verb}", params=DRY)).json()
-        assert (told["job"]["status"], told["items"]) == (f"{verb}d", [])
-        assert (len(told["difference"]["removed"]), told["difference"]["added"]) == (30, [])
+        reported = (await api.request("POST", f"/jobs/{made['id']}/{verb}", params=DRY)).json()
+        assert (reported["job"]["status"], reported["items"]) == (f"{verb}d", [])
+        assert (len(reported["difference"]["removed"]), reported["difference"]["added"]) == (30, [])
     body = {"until": "2027-01-20T12:00:00Z"}
-    told = (await api.request("POST", f"/jobs/{made['id']}/pause", params=DRY, json=body)).json()
-    assert (len(told["difference"]["removed"]), told["difference"]["unchanged"]) == (5, 25)
+    reported = (await api.request("POST", f"/jobs/{made['id']}/pause", params=DRY, json=body)).json()
+    assert (len(reported["difference"]["removed"]), reported["difference"]["unchanged"]) == (5, 25)
     assert everything(owner) == before
     await api.request("POST", f"/jobs/{made['id']}/pause")
     api.hints.clear()
-    told = (await api.request("POST", f"/jobs/{made['id']}/resume", params=DRY)).json()
-    assert (told["job"]["status"], len(told["difference"]["added"]), api.hints) == ("active", 30, [])
+    reported = (await api.request("POST", f"/jobs/{made['id']}/resume", params=DRY)).json()
+    assert (reported["job"]["status"], len(reported["difference"]["added"]), api.hints) == ("active", 30, [])
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["status"] == "paused"
 
 
@@ -73,16 +75,16 @@ async def test_an_edit_is_tried_with_the_runs_it_would_move(api: ApiHarness, own
     api.hints.clear()
     path = f"/jobs/{made['id']}"
     patch = {"schedule": {"expr": "0 7 * * *"}}
-    told = (await api.request("PATCH", path, params=DRY, json=patch)).json()
-    assert (len(told["difference"]["moved"]), told["difference"]["unchanged"]) == (30, 0)
-    assert told["difference"]["moved"][0] == {
+    reported = (await api.request("PATCH", path, params=DRY, json=patch)).json()
+    assert (len(reported["difference"]["moved"]), reported["difference"]["unchanged"]) == (30, 0)
+    assert reported["difference"]["moved"][0] == {
         "before": "2027-01-16T06:00:00Z",
         "after": "2027-01-16T07:00:00Z",
     }
-    assert (told["job"]["revision"], told["job"]["schedule"]["expr"]) == (2, "0 7 * * *")
+    assert (reported["job"]["revision"], reported["job"]["schedule"]["expr"]) == (2, "0 7 * * *")
     whole = job(schedule={"kind": "cron", "expr": "0 6 * * mon-fri"})
-    told = (await api.request("PUT", path, params=DRY, json=whole)).json()
-    assert (len(told["difference"]["removed"]), told["difference"]["added"]) == (10, [])
+    reported = (await api.request("PUT", path, params=DRY, json=whole)).json()
+    assert (len(reported["difference"]["removed"]), reported["difference"]["added"]) == (10, [])
     stale = await api.request("PUT", path, params=DRY, json=whole, headers={"If-Match": '"7"'})
     assert stale.status_code == 412
     assert (everything(owner), api.hints) == (before, [])
@@ -104,7 +106,7 @@ async def test_a_return_to_an_old_revision_is_tried_too(api: ApiHarness, owner: 
     path = f"/jobs/{made['id']}"
     await api.request("PATCH", path, json={"schedule": {"expr": "0 7 * * *"}})
     before = everything(owner)
-    told = (await api.request("POST", f"{path}/revert", params=DRY, json={"revision": 1})).json()
-    assert (told["job"]["revision"], told["job"]["schedule"]["expr"]) == (3, made["schedule"]["expr"])
-    assert len(told["difference"]["moved"]) == 30
+    reported = (await api.request("POST", f"{path}/revert", params=DRY, json={"revision": 1})).json()
+    assert (reported["job"]["revision"], reported["job"]["schedule"]["expr"]) == (3, made["schedule"]["expr"])
+    assert len(reported["difference"]["moved"]) == 30
     assert everything(owner) == before

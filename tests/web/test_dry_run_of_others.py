@@ -36,6 +36,9 @@ TABLES = [
     "principals",
     "workspaces",
     "limits",
+    "budgets",
+    "run_usage",
+    "usage_days",
 ]
 
 
@@ -66,19 +69,19 @@ async def tried(
     assert answer.status_code == 200, answer.text
     assert (everything(owner), api.hints) == (before, []), path
     assert "location" not in answer.headers
-    told: dict[str, Any] = answer.json()
-    assert told.get("dry_run", True) is True
-    return told
+    reported: dict[str, Any] = answer.json()
+    assert reported.get("dry_run", True) is True
+    return reported
 
 
 async def test_running_is_tried_with_what_would_become_of_the_run(api: ApiHarness, owner: Any) -> None:
     made = await api.create_job(payload={"full": True})
     path = f"/jobs/{made['id']}/run"
-    told = await tried(api, owner, "POST", path, role="operator", body={"input": {"x": 1}})
-    assert (told["run"]["status"], told["run"]["trigger"]) == ("ready", "manual")
-    assert told["run"]["input"] == {"full": True, "x": 1}
-    assert "no worker serves queue default" in told["sentence"]
-    assert (await api.request("GET", f"/runs/{told['run']['id']}")).status_code == 404
+    reported = await tried(api, owner, "POST", path, role="operator", body={"input": {"x": 1}})
+    assert (reported["run"]["status"], reported["run"]["trigger"]) == ("ready", "manual")
+    assert reported["run"]["input"] == {"full": True, "x": 1}
+    assert "no worker serves queue default" in reported["sentence"]
+    assert (await api.request("GET", f"/runs/{reported['run']['id']}")).status_code == 404
     await api.request("POST", path)
     behind = await tried(api, owner, "POST", path)
     assert (behind["run"]["status"], "Run 2 waits" in behind["sentence"]) == ("waiting", True), behind
@@ -87,8 +90,8 @@ async def test_running_is_tried_with_what_would_become_of_the_run(api: ApiHarnes
 async def test_a_run_is_cancelled_and_made_again_in_a_try(api: ApiHarness, owner: Any) -> None:
     made = await api.create_job()
     run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()
-    told = await tried(api, owner, "POST", f"/runs/{run['id']}/cancel", body={"reason": "why not"})
-    assert told["run"]["status"] == "cancelled"
+    reported = await tried(api, owner, "POST", f"/runs/{run['id']}/cancel", body={"reason": "why not"})
+    assert reported["run"]["status"] == "cancelled"
     refused = await api.request("POST", f"/runs/{run['id']}/retry", params=DRY)
     assert refused.status_code == 409
     await api.request("POST", f"/runs/{run['id']}/cancel")
@@ -99,8 +102,8 @@ async def test_a_run_is_cancelled_and_made_again_in_a_try(api: ApiHarness, owner
 async def test_skipping_is_tried_with_the_times_that_would_pass(api: ApiHarness, owner: Any) -> None:
     made = await api.create_job(schedule=DAILY)
     path = f"/jobs/{made['id']}/skip-next"
-    told = await tried(api, owner, "POST", path, body={"n": 2})
-    assert (told["count"], told["next_run_at"]) == (2, "2027-01-18T06:00:00Z")
+    reported = await tried(api, owner, "POST", path, body={"n": 2})
+    assert (reported["count"], reported["next_run_at"]) == (2, "2027-01-18T06:00:00Z")
     refused = await api.request("DELETE", path, params=DRY)
     assert refused.status_code == 409
     assert (await api.request("POST", path)).json()["dry_run"] is False
@@ -108,8 +111,8 @@ async def test_skipping_is_tried_with_the_times_that_would_pass(api: ApiHarness,
 
 
 async def test_calendars_are_tried_with_the_jobs_that_would_move(api: ApiHarness, owner: Any) -> None:
-    told = await tried(api, owner, "POST", "/calendars", body=BLACKOUT)
-    assert (told["calendar"]["name"], told["jobs"], told["moved"]) == ("holidays", 0, [])
+    reported = await tried(api, owner, "POST", "/calendars", body=BLACKOUT)
+    assert (reported["calendar"]["name"], reported["jobs"], reported["moved"]) == ("holidays", 0, [])
     calendar = (await api.request("POST", "/calendars", json=BLACKOUT)).json()
     taken = await api.request("POST", "/calendars", json=BLACKOUT, params=DRY)
     assert taken.status_code == 409
@@ -124,25 +127,25 @@ async def test_calendars_are_tried_with_the_jobs_that_would_move(api: ApiHarness
             "after": "2027-01-16T06:00:00Z",
         }
     ]
-    told = await tried(api, owner, "PATCH", path, body={"rules": LATER})
-    assert (told["moved"], told["jobs"], told["complete"]) == (moved, 1, True)
-    told = await tried(api, owner, "PUT", path, body={**BLACKOUT, "rules": LATER})
-    assert (told["moved"], told["calendar"]["revision"]) == (moved, 2)
+    reported = await tried(api, owner, "PATCH", path, body={"rules": LATER})
+    assert (reported["moved"], reported["jobs"], reported["complete"]) == (moved, 1, True)
+    reported = await tried(api, owner, "PUT", path, body={**BLACKOUT, "rules": LATER})
+    assert (reported["moved"], reported["calendar"]["revision"]) == (moved, 2)
     assert (await api.request("DELETE", path, params=DRY)).status_code == 409
-    told = await tried(api, owner, "DELETE", f"{path}?force=true")
-    assert (told["moved"], told["calendar"]) == (moved, None)
+    reported = await tried(api, owner, "DELETE", f"{path}?force=true")
+    assert (reported["moved"], reported["calendar"]) == (moved, None)
 
 
 async def test_freezes_are_tried_both_ways(api: ApiHarness, owner: Any, clock: ManualClock) -> None:
     made = await api.create_job()
-    told = await tried(api, owner, "POST", "/freezes", role="operator", body={"reason": "move"})
-    assert told["jobs"] == 1
+    reported = await tried(api, owner, "POST", "/freezes", role="operator", body={"reason": "move"})
+    assert reported["jobs"] == 1
     await api.request("POST", f"/jobs/{made['id']}/run")
     clock.advance(timedelta(seconds=1))
     freeze = (await api.request("POST", "/freezes", json={"reason": "move"})).json()
     clock.advance(timedelta(seconds=1))
-    told = await tried(api, owner, "POST", f"/freezes/{freeze['id']}/lift")
-    assert (told["freeze"]["status"], told["runs"]) == ("over", 1)
+    reported = await tried(api, owner, "POST", f"/freezes/{freeze['id']}/lift")
+    assert (reported["freeze"]["status"], reported["runs"]) == ("over", 1)
     ahead = (
         await api.request("POST", "/freezes", json={"reason": "later", "start_at": "2027-02-01T00:00:00Z"})
     ).json()
@@ -151,10 +154,10 @@ async def test_freezes_are_tried_both_ways(api: ApiHarness, owner: Any, clock: M
 
 async def test_a_key_that_is_tried_is_no_key(api: ApiHarness, owner: Any) -> None:
     for who, role in (("acme", "viewer"), ("acme", "admin"), ("system", "admin")):
-        told = await tried(api, owner, "POST", "/keys", who=who, role=role, body={"name": "x"})
-        assert "secret" not in str(told)
-        assert told["key"]["name"] == "x"
-        texts = [each for each in told["key"].values() if isinstance(each, str)]
+        reported = await tried(api, owner, "POST", "/keys", who=who, role=role, body={"name": "x"})
+        assert "secret" not in str(reported)
+        assert reported["key"]["name"] == "x"
+        texts = [each for each in reported["key"].values() if isinstance(each, str)]
         assert not any(parse_key(text) for text in texts)
     narrow = (
         await api.request("POST", "/keys", role="admin", json={"name": "n", "scopes": ["viewer"]})
@@ -186,31 +189,36 @@ async def test_members_are_tried_with_the_keys_that_would_end(api: ApiHarness, o
     robot = (await api.request("POST", "/members", role="admin", json=body)).json()
     await api.request("POST", "/keys", role="admin", json={"name": "its", "principal": robot["id"]})
     path = f"/members/{robot['id']}"
-    told = await tried(api, owner, "PATCH", path, body={"role": "viewer"})
-    assert (told["member"]["role"], told["revoked_keys"]) == ("viewer", 0)
-    told = await tried(api, owner, "DELETE", path)
-    assert (told["member"]["active"], told["revoked_keys"]) == (False, 1)
+    reported = await tried(api, owner, "PATCH", path, body={"role": "viewer"})
+    assert (reported["member"]["role"], reported["revoked_keys"]) == ("viewer", 0)
+    reported = await tried(api, owner, "DELETE", path)
+    assert (reported["member"]["active"], reported["revoked_keys"]) == (False, 1)
 
 
 async def test_workspaces_are_tried_with_what_would_end(api: ApiHarness, owner: Any) -> None:
-    told = await tried(api, owner, "POST", "/workspaces", who="system", body={"slug": "fresh"})
-    assert told["workspace"]["slug"] == "fresh"
+    reported = await tried(api, owner, "POST", "/workspaces", who="system", body={"slug": "fresh"})
+    assert reported["workspace"]["slug"] == "fresh"
     assert (
         await api.request("POST", "/workspaces", who="system", params=DRY, json={"slug": "acme"})
     ).status_code == 409
-    told = await tried(api, owner, "PATCH", "/workspaces/acme", who="system", body={"name": "ACME"})
-    assert told["workspace"]["name"] == "ACME"
+    reported = await tried(api, owner, "PATCH", "/workspaces/acme", who="system", body={"name": "ACME"})
+    assert reported["workspace"]["name"] == "ACME"
     made = await api.create_job()
     await api.request("POST", f"/jobs/{made['id']}/run")
-    told = await tried(api, owner, "DELETE", "/workspaces/acme", who="system")
-    assert (told["jobs"], told["keys"], told["runs"]) == (1, 4, 1)
-    assert told["workspace"]["archived_at"]
+    reported = await tried(api, owner, "DELETE", "/workspaces/acme", who="system")
+    assert (reported["jobs"], reported["keys"], reported["runs"]) == (1, 4, 1)
+    assert reported["workspace"]["archived_at"]
     assert (await api.request("DELETE", "/workspaces/default", who="system", params=DRY)).status_code == 409
 
 
+async def test_budgets_are_tried(api: ApiHarness, owner: Any) -> None:
+    seen = await tried(api, owner, "PUT", "/budgets", body={"items": [{"unit": "usd", "amount": 5}]})
+    assert (seen["dry_run"], seen["items"][0]["amount"]) == (True, "5")
+
+
 async def test_limits_are_tried(api: ApiHarness, owner: Any) -> None:
-    told = await tried(api, owner, "PUT", "/limits", body={"key": "db", "cap": 2})
-    assert (told["key"], told["cap"]) == ("db", 2)
+    reported = await tried(api, owner, "PUT", "/limits", body={"key": "db", "cap": 2})
+    assert (reported["key"], reported["cap"]) == ("db", 2)
     await api.request("PUT", "/limits", json={"key": "db", "cap": 2})
     assert (await tried(api, owner, "DELETE", "/limits?key=db"))["cap"] == 2
 
@@ -251,6 +259,7 @@ async def test_an_agent_tries_no_more_than_it_may_do(api: ApiHarness) -> None:
         ("POST", "/calendars", BLACKOUT),
         ("POST", "/freezes", {"reason": "x"}),
         ("PUT", "/limits", {"key": "db", "cap": 1}),
+        ("PUT", "/budgets", {"items": []}),
         ("POST", "/members", {"kind": "service", "name": "x", "role": "viewer"}),
         ("POST", "/workspaces", {"slug": "x"}),
     ]

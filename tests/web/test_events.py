@@ -1,4 +1,4 @@
-"""/events by server-sent events: what is told, to whom, from where on, and how a stream ends."""
+"""/events by server-sent events: what is sent, to whom, from where on, and how a stream ends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ async def worked(api: ApiHarness, outcome: Any = None) -> None:
     await report(api.database, reports)
 
 
-async def test_what_people_and_the_engine_do_is_told_in_order(edge: StreamServer, clock: ManualClock) -> None:
+async def test_what_people_and_the_engine_do_is_reported_in_order(
+    edge: StreamServer, clock: ManualClock
+) -> None:
     api = edge.api
     async with edge.stream("/events") as reader:
         first = await reader.frame()
@@ -94,7 +96,7 @@ async def test_who_comes_back_with_its_last_id_gets_what_it_missed_and_nothing_t
     assert [each.data["job_name"] for each in got] == ["two", "three", "four"]
 
 
-async def test_who_stayed_away_too_long_is_told_that_there_is_a_gap(
+async def test_who_stayed_away_too_long_learns_that_there_is_a_gap(
     edge: StreamServer, clock: ManualClock
 ) -> None:
     api = edge.api

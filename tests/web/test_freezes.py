@@ -98,7 +98,7 @@ async def test_a_preview_counts_what_it_would_hold_and_keeps_nothing(api: ApiHar
     assert (await api.request("GET", "/freezes")).json()["items"] == []
 
 
-async def test_what_is_wrong_is_told_where_it_stands(api: ApiHarness, clock: ManualClock) -> None:
+async def test_what_is_wrong_is_reported_where_it_stands(api: ApiHarness, clock: ManualClock) -> None:
     past = write_instant(clock.now() - timedelta(hours=1))
     theirs = await api.create_job("globex")
     for change, pointer in (

@@ -81,7 +81,7 @@ async def test_a_job_is_made_or_refused_with_reasons(api: ApiHarness, body: Any)
         return
     made = answer.json()
     read = (await api.request("GET", f"/jobs/{made['id']}")).json()
-    assert read == {**made, "warnings": []}  # who writes is told, too, that no worker does such jobs
+    assert read == {**made, "warnings": []}  # a writer also gets the warning that no worker does such jobs
     assert (await api.request("GET", f"/jobs/{made['id']}/next")).status_code == 200
     again = await api.request("POST", "/preview", json=made["schedule"])
     assert again.status_code == 200, (made["schedule"], again.text)

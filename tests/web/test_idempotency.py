@@ -198,13 +198,13 @@ async def test_an_abandoned_key_is_taken_over_by_the_same_request_alone(
 async def test_what_must_not_be_stored_is_not_kept(api: ApiHarness, owner: Any) -> None:
     routes = api_router("secrets")
 
-    @routes.post("/told-once")
-    async def told_once(caller: Viewer, response: Response) -> dict[str, str]:
+    @routes.post("/shown-once")
+    async def reported_once(caller: Viewer, response: Response) -> dict[str, str]:
         response.headers["Cache-Control"] = "no-store"
         return {"secret": "canary"}
 
     app_of(api).include_router(routes)
-    first = await api.request("POST", "/told-once", headers=KEY)
+    first = await api.request("POST", "/shown-once", headers=KEY)
     assert first.json() == {"secret": "canary"}
     kept = owner.execute("SELECT status, headers, body FROM foliot.idempotency_keys").fetchone()
     assert kept == (200, None, None)
@@ -223,7 +223,7 @@ async def test_a_refusal_that_is_answered_and_not_raised_leaves_the_key_free(api
     assert (answers, len(asked)) == ([409, 204, 204], 2)
 
 
-async def test_a_key_is_made_once_and_a_repeat_is_told_so_at_once(api: ApiHarness, owner: Any) -> None:
+async def test_a_key_is_made_once_and_a_repeat_is_refused_at_once(api: ApiHarness, owner: Any) -> None:
     first = await api.request("POST", "/keys", json={"name": "laptop"}, headers=KEY)
     assert first.status_code == 201, first.text
     again = await api.request("POST", "/keys", json={"name": "laptop"}, headers=KEY)

@@ -1,4 +1,4 @@
-"""Nothing that a workspace wrote reaches another, whichever way it is asked for; and nothing of it moves.
+"""Nothing that a workspace wrote reaches another, by whichever request; and nothing of it moves.
 
 Operations and their parameters come from the description of the API, statements from what its own people's requests ran.
 """
@@ -57,7 +57,7 @@ SHARED_WITH_AGENTS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     method: str
     path: str
     at: str
@@ -77,7 +77,7 @@ class Stand:
     schema: dict[str, Any]
     ran: list[tuple[Role, SqlQuery, Any, bool]]  # and whether it was a plain read
 
-    async def request(self, asked: Asked, key: str) -> Any:
+    async def request(self, asked: Request, key: str) -> Any:
         more: dict[str, Any] = {} if asked.body is None else {"json": asked.body}
         return await self.api.http.request(
             asked.method,
@@ -157,7 +157,7 @@ def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, SqlQuery, Any, boo
     patch.setattr(Tx, "fetch_tuples", noted_tuples)
 
 
-def probes(stand: Stand, *, reading_only: bool = False) -> Iterator[Asked]:
+def probes(stand: Stand, *, reading_only: bool = False) -> Iterator[Request]:
     """Every operation: with the owner's ids in its path, with each thing picked up in each parameter, header and body that takes it."""
     bodies = sent_bodies(stand.canaries)
     ids, canaries = stand.canaries.ids, stand.canaries
@@ -178,7 +178,7 @@ def probes(stand: Stand, *, reading_only: bool = False) -> Iterator[Asked]:
             if "requestBody" in operation:
                 some = [*bodies.get(key, [{}])]
             for body in some:
-                yield from (Asked(*key, at, {}, each, body) for each in headers)
+                yield from (Request(*key, at, {}, each, body) for each in headers)
             names = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
             for name in names:
                 values = PICKED_UP.get(name, [])
@@ -188,7 +188,7 @@ def probes(stand: Stand, *, reading_only: bool = False) -> Iterator[Asked]:
                     values = (
                         sorted(canaries.all_ids()) if name != "object" else [f"job:{ids['job_id']}", "job"]
                     )
-                yield from (Asked(*key, at, {name: value}, {}, some[0]) for value in values)
+                yield from (Request(*key, at, {name: value}, {}, some[0]) for value in values)
 
 
 async def test_a_body_that_takes_an_id_is_tried_with_the_ids_of_others(stand: Stand) -> None:
@@ -247,12 +247,12 @@ async def test_no_operation_gives_an_agent_a_word_of_what_others_own(stand: Stan
     }
 
 
-def leaks(stand: Stand, asked: Asked, answer: Any, shared: frozenset[str] | set[str] = frozenset()) -> None:
-    told = f"{answer.status_code} {dict(answer.headers)} {answer.text}"
-    assert answer.status_code < 500, (asked, told)
-    assert CANARY not in told, (asked, told)
+def leaks(stand: Stand, asked: Request, answer: Any, shared: frozenset[str] | set[str] = frozenset()) -> None:
+    reported = f"{answer.status_code} {dict(answer.headers)} {answer.text}"
+    assert answer.status_code < 500, (asked, reported)
+    assert CANARY not in reported, (asked, reported)
     ids = stand.canaries.all_ids() - shared
-    assert [each for each in ids if each in told and each not in asked.text] == [], (asked, told)
+    assert [each for each in ids if each in reported and each not in asked.text] == [], (asked, reported)
 
 
 async def test_what_the_owners_requests_asked_the_database_answers_nobody_else(stand: Stand) -> None:
@@ -260,15 +260,15 @@ async def test_what_the_owners_requests_asked_the_database_answers_nobody_else(s
     seen = {query.text: (query, params) for _, query, params, reads in stand.ran if reads}
     known = {query.name for query in named}
     assert len({query.name for query, _ in seen.values()} & known) > 40
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for place in (None, stand.api.ids["globex"], WorkspaceId(uuid4())):
         for query, params in seen.values():
             rows = await replayed(stand.api.database, place, query, params)
             own = OF_PARAMETERS.get(query.name, set())
             values = [value for row in rows for name, value in row.items() if name not in own]
             if CANARY in str(rows) or (place is None and any(values)):
-                told.add((query.name, str(rows)[:300]))
-    assert {each for each in told if each[0] not in NOBODYS} == set()
+                reported.add((query.name, str(rows)[:300]))
+    assert {each for each in reported if each[0] not in NOBODYS} == set()
 
 
 async def replayed(database: Database, place: WorkspaceId | None, query: SqlQuery, params: Any) -> list[Any]:

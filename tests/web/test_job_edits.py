@@ -160,7 +160,9 @@ async def test_a_one_shot_that_is_over_can_still_be_renamed(api: ApiHarness, clo
     assert problems(answer) == {"/end_at": "end_at has passed."}
 
 
-async def test_what_is_wrong_with_a_change_is_told_at_once_and_nothing_is_changed(api: ApiHarness) -> None:
+async def test_what_is_wrong_with_a_change_is_reported_at_once_and_nothing_is_changed(
+    api: ApiHarness,
+) -> None:
     made = await api.create_job()
     answer = await patch(api, made, {"timeout": 5, "nmae": "x", "schedule": {"every": "never"}})
     assert answer.status_code == 422

@@ -15,7 +15,7 @@ from tests.web.conftest import ApiHarness, job, problems
 pytestmark = pytest.mark.anyio
 
 DAILY = {"kind": "cron", "expr": "0 6 * * *"}
-BY_HAND = {"kind": "manual"}
+MANUAL = {"kind": "manual"}
 
 
 async def names(api: ApiHarness, **params: Any) -> list[str]:
@@ -30,7 +30,7 @@ async def shelf(api: ApiHarness, clock: ManualClock) -> ApiHarness:
     await api.create_job(name="Daily Sync", type="http", tags=["billing", "nightly"], schedule=DAILY)
     clock.advance(timedelta(days=1))
     await api.create_job(
-        name="daily 100% report", type="python", tags=["billing"], queue="slow", schedule=BY_HAND
+        name="daily 100% report", type="python", tags=["billing"], queue="slow", schedule=MANUAL
     )
     clock.advance(timedelta(days=1))
     paused = await api.create_job(name="under_score", type="http")
@@ -167,8 +167,8 @@ async def test_a_count_is_given_where_it_is_asked_for(shelf: ApiHarness) -> None
 async def test_a_filter_that_cannot_be_read_is_refused_with_its_columns(shared_api: ApiHarness) -> None:
     answer = await shared_api.request("GET", "/jobs", params={"q": "stauts:failed tag:x failures:many"})
     assert (answer.status_code, answer.json()["code"]) == (422, "query.invalid")
-    told = [(each["pointer"], each["message"]) for each in answer.json()["errors"]]
-    assert told == [
+    reported = [(each["pointer"], each["message"]) for each in answer.json()["errors"]]
+    assert reported == [
         ("/q", 'There is no field "stauts" to filter by (column 1).'),
         ("/q", '"many" is not a whole number (column 30).'),
     ]
@@ -235,7 +235,7 @@ async def test_an_agent_finds_its_own_jobs_whatever_it_asks_for(api: ApiHarness)
     api.keys["acme", "agent"] = await api.create_key(
         "acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT, name="Robot"
     )
-    made = await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=BY_HAND))
+    made = await api.request("POST", "/jobs", role="agent", json=job(name="mine", schedule=MANUAL))
     for q in ("", "type:http", f"owner:{made.json()['owner']}", "-owner:me", "of a person"):
         found = (await api.request("GET", "/jobs", role="agent", params={"q": q, "count": "true"})).json()
         assert {each["name"] for each in found["items"]} <= {"mine"}
@@ -252,7 +252,7 @@ async def test_a_filter_does_not_reach_into_another_workspace(api: ApiHarness) -
 async def test_a_filter_by_upstream_finds_the_jobs_that_depend_on_it(api: ApiHarness) -> None:
     first = await api.create_job(name="first")
     edge = {"job": first["id"]}
-    await api.create_job(name="second", schedule=BY_HAND, depends_on=[edge])
+    await api.create_job(name="second", schedule=MANUAL, depends_on=[edge])
     await api.create_job(name="apart")
     assert await names(api, q=f"upstream:{first['id']}") == ["second"]
     assert sorted(await names(api, q=f"-upstream:{first['id']}")) == ["apart", "first"]

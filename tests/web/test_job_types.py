@@ -27,8 +27,8 @@ async def types(api: ApiHarness, who: str = "acme") -> dict[str, Any]:
 
 
 async def employ(api: ApiHarness, lease: timedelta = workers.LEASE) -> None:
-    told = [JobTypeDescription("DATA_SYNC", "Copy tables.", SCHEMA)]
-    await workers.register(api.database, "w", ["*"], ["DATA_SYNC"], 1, lease=lease, described=told)
+    reported = [JobTypeDescription("DATA_SYNC", "Copy tables.", SCHEMA)]
+    await workers.register(api.database, "w", ["*"], ["DATA_SYNC"], 1, lease=lease, described=reported)
 
 
 def sync(**config: Any) -> dict[str, Any]:
@@ -43,12 +43,12 @@ async def test_a_type_that_only_a_worker_knows_is_listed_with_what_it_takes(
     found = (await types(api))["DATA_SYNC"]
     assert (found["description"], found["config_schema"]) == ("Copy tables.", SCHEMA)
     assert (found["active"], found["enabled"], found["known_to"]) == (True, True, ["workers"])
-    clock.advance(timedelta(days=1))  # its worker is gone; what it told is still known
+    clock.advance(timedelta(days=1))  # its worker is gone; what it reported is still known
     found = (await types(api))["DATA_SYNC"]
     assert (found["active"], found["config_schema"]) == (False, SCHEMA)
 
 
-async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(api: ApiHarness) -> None:
+async def test_a_config_that_does_not_fit_what_a_worker_reported_is_refused(api: ApiHarness) -> None:
     assert (
         await api.request("POST", "/jobs", json=sync(anything=1))
     ).status_code == 201  # nobody knows it yet

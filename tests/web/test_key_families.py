@@ -30,8 +30,8 @@ async def opens(api: ApiHarness, key: dict[str, Any]) -> bool:
 async def revoke(api: ApiHarness, key: dict[str, Any], by: str = "admin", **params: str) -> dict[str, Any]:
     answer = await api.request("POST", f"/keys/{key['id']}/revoke", role=by, params=params)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    reported: dict[str, Any] = answer.json()
+    return reported
 
 
 async def test_a_key_says_which_key_made_it(api: ApiHarness) -> None:
@@ -49,8 +49,12 @@ async def test_a_key_says_which_key_made_it(api: ApiHarness) -> None:
 async def test_rotation_leaves_the_successor_and_tells_of_it(api: ApiHarness) -> None:
     old = await make(api)
     new = await make(api, old["name"])
-    told = await revoke(api, old, by=new["name"])
-    assert (told["made_valid"], told["made_revoked"], told["revoked_at"] is not None) == (1, 0, True)
+    reported = await revoke(api, old, by=new["name"])
+    assert (reported["made_valid"], reported["made_revoked"], reported["revoked_at"] is not None) == (
+        1,
+        0,
+        True,
+    )
     assert [await opens(api, each) for each in (old, new)] == [False, True]
 
 
@@ -59,8 +63,8 @@ async def test_a_leaked_key_ends_with_all_that_came_of_it(api: ApiHarness) -> No
     child = await make(api, leaked["name"])
     grandchild = await make(api, child["name"], scopes=["viewer"])
     beside = await make(api)
-    told = await revoke(api, leaked, made_too="true")
-    assert (told["made_valid"], told["made_revoked"]) == (0, 2)
+    reported = await revoke(api, leaked, made_too="true")
+    assert (reported["made_valid"], reported["made_revoked"]) == (0, 2)
     found = [await opens(api, each) for each in (leaked, child, grandchild, beside)]
     assert found == [False, False, False, True]
     for each in (leaked, child, grandchild):

@@ -28,7 +28,7 @@ async def statuses(api: ApiHarness, times: int, **who: Any) -> list[int]:
     return [(await api.request("GET", "/jobs", **who)).status_code for _ in range(times)]
 
 
-async def test_a_key_that_asks_too_often_is_told_when_to_come_back(strict_town: ApiHarness) -> None:
+async def test_a_key_that_asks_too_often_reads_when_to_come_back(strict_town: ApiHarness) -> None:
     first = await strict_town.request("GET", "/jobs")
     assert (first.headers["ratelimit-limit"], first.headers["ratelimit-remaining"]) == ("2", "1")
     assert await statuses(strict_town, 2) == [200, 429]

@@ -63,6 +63,8 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/webhooks/{webhook_id}"): {"json": WEBHOOK},
     ("PUT", "/api/v1/incidents/{incident_id}/note"): {"json": {"note": "a note"}},
     ("POST", "/api/v1/incidents/{incident_id}/snooze"): {"json": {"until": "2100-01-01T00:00:00Z"}},
+    ("PUT", "/api/v1/budgets"): {"json": {"items": []}},
+    ("POST", "/api/v1/runs/{run_id}/usage"): {"json": {"usage": {"tokens": 1}}},
     ("PUT", "/api/v1/limits"): {"json": {"key": "db", "cap": 1}},
     ("DELETE", "/api/v1/limits"): {"params": {"key": "none has this"}},
     ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
@@ -320,7 +322,7 @@ async def grid(server: Databases) -> AsyncIterator[Grid]:
             yield Grid(api, Makers(api, clock), operations_of(app), people)
 
 
-def told(answer: Any) -> tuple[int, Mapping[str, str], bytes]:
+def reported(answer: Any) -> tuple[int, Mapping[str, str], bytes]:
     """All of an answer but the date."""
     return answer.status_code, {k: v for k, v in answer.headers.items() if k != "date"}, answer.content
 
@@ -335,9 +337,7 @@ async def test_everybody_may_what_the_permission_says_with_their_own_things_and_
     for operation in grid.operations:
         things = await grid.makers.things(operation, "acme")
         for who in grid.people:
-            if operation.method != "GET" and operation.lets_in(
-                who
-            ):  # whoever came before may have used it up
+            if operation.method != "GET" and operation.lets_in(who):  # an earlier request may have used it up
                 things = await grid.makers.things(operation, "acme")
             answer = await grid.send(operation, things, who.headers())
             case = (operation, who.name, answer.text[:300])
@@ -377,14 +377,14 @@ async def test_another_workspace_s_things_answer_byte_for_byte_like_things_that_
 ) -> None:
     for operation in (each for each in grid.operations if each.parameters):
         if operation.permission is Permission.SYSTEM:
-            continue  # whoever runs the installation sees every workspace
+            continue  # the installation's administrator sees every workspace
         theirs = await grid.makers.things(operation, "globex")
         nobodys = {name: str(uuid4()) for name in theirs}
         for who in grid.people:
             if not operation.lets_in(who):
                 continue
-            expected = told(await grid.send(operation, nobodys, who.headers()))
-            found = told(await grid.send(operation, theirs, who.headers()))
+            expected = reported(await grid.send(operation, nobodys, who.headers()))
+            found = reported(await grid.send(operation, theirs, who.headers()))
             assert found == expected, (operation, who.name)
             assert found[0] == 404, (operation, who.name, found)
             assert b"canary" not in found[2]
@@ -396,8 +396,11 @@ async def test_an_agent_finds_the_things_of_others_as_little_as_things_that_do_n
         others = await grid.makers.things(operation, "acme")
         nobodys = {name: str(uuid4()) for name in others}
         for who in (each for each in grid.people if each.is_agent and operation.lets_in(each)):
-            expected = told(await grid.send(operation, nobodys, who.headers()))
-            assert told(await grid.send(operation, others, who.headers())) == expected, (operation, who.name)
+            expected = reported(await grid.send(operation, nobodys, who.headers()))
+            assert reported(await grid.send(operation, others, who.headers())) == expected, (
+                operation,
+                who.name,
+            )
 
 
 async def test_an_agent_changes_nothing_that_others_share(grid: Grid) -> None:

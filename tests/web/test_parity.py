@@ -24,6 +24,7 @@ class Not:
     reason: str
 
 
+BY_THE_WORK = Not("for the programs that did the work")
 PROGRAMS = Not("for programs that send many writes at once; people use the bulk actions")
 SAME_AS_REVOKE = Not("the same as revoke")
 PREVIEW = Not("shown before the action itself")
@@ -79,6 +80,8 @@ TABLE: dict[str, tuple[str | Not, str | Not]] = {
     ),
     "DELETE /keys/{key_id}": (SAME_AS_REVOKE, SAME_AS_REVOKE),
     "POST /keys/{key_id}/revoke": ("keys revoke", "/settings/keys/{key_id}/revoke"),
+    "PUT /budgets": ("budgets set", "/settings/budgets"),
+    "POST /runs/{run_id}/usage": (BY_THE_WORK, BY_THE_WORK),
     "PUT /limits": ("limits set", "/settings/limits"),
     "DELETE /limits": ("limits remove", "/settings/limits/remove"),
     "POST /rooms": ("rooms create", "/rooms/create"),

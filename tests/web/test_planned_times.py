@@ -33,9 +33,13 @@ async def test_the_next_times_pass_and_the_one_after_runs(api: ApiHarness, clock
     answer = await api.request(
         "POST", f"/jobs/{made['id']}/skip-next", role="operator", json={"n": 2, "reason": "holiday"}
     )
-    told = answer.json()
-    assert (answer.status_code, told["count"], told["next_run_at"]) == (200, 2, "2027-01-15T12:03:00Z")
-    assert [each["planned_for"] for each in told["skipped"]] == [
+    reported = answer.json()
+    assert (answer.status_code, reported["count"], reported["next_run_at"]) == (
+        200,
+        2,
+        "2027-01-15T12:03:00Z",
+    )
+    assert [each["planned_for"] for each in reported["skipped"]] == [
         "2027-01-15T12:01:00Z",
         "2027-01-15T12:02:00Z",
     ]
@@ -49,16 +53,16 @@ async def test_the_next_times_pass_and_the_one_after_runs(api: ApiHarness, clock
 
 async def test_without_a_body_the_next_one_alone_passes(api: ApiHarness, clock: ManualClock) -> None:
     made = await api.create_job(schedule=MINUTELY, overlap="concurrent")
-    told = (await api.request("POST", f"/jobs/{made['id']}/skip-next")).json()
-    assert (told["count"], told["reason"]) == (1, "Skipped by hand.")
+    reported = (await api.request("POST", f"/jobs/{made['id']}/skip-next")).json()
+    assert (reported["count"], reported["reason"]) == (1, "Skipped by hand.")
     assert await passed(api, clock, made["id"], 2) == [("12:01", "operator"), ("12:02", None)]
 
 
 async def test_all_until_an_instant_pass(api: ApiHarness, clock: ManualClock) -> None:
     made = await api.create_job(schedule=MINUTELY, overlap="concurrent")
     path = f"/jobs/{made['id']}/skip-next"
-    told = (await api.request("POST", path, json={"until": "2027-01-15T12:03:30Z"})).json()
-    assert (told["count"], told["next_run_at"]) == (3, "2027-01-15T12:04:00Z")
+    reported = (await api.request("POST", path, json={"until": "2027-01-15T12:03:30Z"})).json()
+    assert (reported["count"], reported["next_run_at"]) == (3, "2027-01-15T12:04:00Z")
     assert [reason for _, reason in await passed(api, clock, made["id"], 5)] == ["operator"] * 3 + [None] * 2
 
 

@@ -31,7 +31,7 @@ async def test_words_become_a_sentence_a_schedule_and_times(shared_api: ApiHarne
     assert (await shared_api.request("GET", "/jobs")).json()["items"] == []
 
 
-async def test_clock_changes_are_told(shared_api: ApiHarness) -> None:
+async def test_clock_changes_are_reported(shared_api: ApiHarness) -> None:
     answer = await shared_api.request(
         "POST",
         "/preview",

@@ -35,15 +35,15 @@ async def work(api: ApiHarness, clock: ManualClock, took: timedelta) -> None:
 async def why(api: ApiHarness, path: str, **params: Any) -> dict[str, Any]:
     answer = await api.request("GET", f"{path}/explain", role="viewer", params=params)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    reported: dict[str, Any] = answer.json()
+    return reported
 
 
 async def agenda(api: ApiHarness, role: str = "viewer", **params: Any) -> dict[str, Any]:
     answer = await api.request("GET", "/agenda", role=role, params=params)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    reported: dict[str, Any] = answer.json()
+    return reported
 
 
 async def test_a_job_explains_its_last_planned_time_where_none_is_named(
@@ -62,19 +62,23 @@ async def test_a_job_explains_its_last_planned_time_where_none_is_named(
     clock.advance(59 * MINUTE)
     await tick(api.database)
     clock.advance(MINUTE)
-    told = await why(api, path)
+    reported = await why(api, path)
     run = (await api.request("GET", "/runs")).json()["items"][0]
-    assert (told["verdict"], told["run"]["id"], told["at"]) == ("waiting", run["id"], "2027-01-15T13:00:00Z")
-    assert told["sentence"] == "Run 1 is ready, but no worker serves queue default for type http."
-    assert told["facts"] == ["No worker is alive."]
-    assert told["what_next"] == ["Start a worker that serves queue default and has a handler for http."]
-    assert told["nearest"]["before"]["planned_for"] == "2027-01-15T13:00:00Z"
-    assert told["nearest"]["after"]["planned_for"] == "2027-01-15T14:00:00Z"
-    assert told["links"]["cancel"] == f"/api/v1/runs/{run['id']}/cancel"
+    assert (reported["verdict"], reported["run"]["id"], reported["at"]) == (
+        "waiting",
+        run["id"],
+        "2027-01-15T13:00:00Z",
+    )
+    assert reported["sentence"] == "Run 1 is ready, but no worker serves queue default for type http."
+    assert reported["facts"] == ["No worker is alive."]
+    assert reported["what_next"] == ["Start a worker that serves queue default and has a handler for http."]
+    assert reported["nearest"]["before"]["planned_for"] == "2027-01-15T13:00:00Z"
+    assert reported["nearest"]["after"]["planned_for"] == "2027-01-15T14:00:00Z"
+    assert reported["links"]["cancel"] == f"/api/v1/runs/{run['id']}/cancel"
     for link in ("job", "next", "runs", "run", "attempts"):
-        assert (await api.request("GET", told["links"][link].removeprefix("/api/v1"))).status_code == 200, (
-            link
-        )
+        assert (
+            await api.request("GET", reported["links"][link].removeprefix("/api/v1"))
+        ).status_code == 200, link
     await work(api, clock, MINUTE)
     assert (await why(api, f"/runs/{run['id']}"))["verdict"] == "ran"
 
@@ -105,13 +109,13 @@ async def test_a_stopped_job_says_by_whom_it_can_be_woken(api: ApiHarness, clock
     path = f"/jobs/{made['id']}"
     await api.request("POST", f"{path}/pause", json={"reason": "migration", "until": "2027-01-15T15:30:00Z"})
     clock.advance(HOUR + MINUTE)
-    told = await why(api, path)
-    assert told["sentence"] == (
+    reported = await why(api, path)
+    assert reported["sentence"] == (
         "Nothing is recorded for 2027-01-15 13:00:00 UTC: the job is paused until 2027-01-15 15:30:00 UTC "
         "by editor-acme (migration)."
     )
-    assert (told["what_next"], told["job_status"]) == (["Resume it."], "paused")
-    assert told["links"]["resume"] == f"/api/v1{path}/resume"
+    assert (reported["what_next"], reported["job_status"]) == (["Resume it."], "paused")
+    assert reported["links"]["resume"] == f"/api/v1{path}/resume"
     assert (await why(api, path, at="2027-01-15T15:00:00Z"))["verdict"] == "will_not_run"
     assert (await why(api, path, at="2027-01-15T16:00:00Z"))["verdict"] == "will_run"
 
@@ -120,13 +124,19 @@ async def test_a_waiting_run_says_what_for_and_where_it_stands(api: ApiHarness) 
     made = await api.create_job(schedule=MANUAL)
     await api.request("POST", f"/jobs/{made['id']}/run")
     runs = [(await api.request("POST", f"/jobs/{made['id']}/run")).json() for _ in range(2)]
-    told = await why(api, f"/runs/{runs[1]['id']}")
+    reported = await why(api, f"/runs/{runs[1]['id']}")
     assert (
-        told["sentence"]
+        reported["sentence"]
         == "Run 3 waits for an earlier run of its job to end (run 1); it is number 2 of 2 in line."
     )
-    assert told["place"] == {"waits_for": "turn", "position": 2, "of": 2, "behind": "run 1", "until": None}
-    assert (told["at"], told["nearest"]) == (None, None)
+    assert reported["place"] == {
+        "waits_for": "turn",
+        "position": 2,
+        "of": 2,
+        "behind": "run 1",
+        "until": None,
+    }
+    assert (reported["at"], reported["nearest"]) == (None, None)
 
 
 async def test_a_job_and_a_workspace_tell_how_it_went(api: ApiHarness, clock: ManualClock) -> None:
@@ -181,10 +191,10 @@ async def test_the_agenda_lists_what_is_planned_with_what_it_should_take(
     await tick(api.database)
     await work(api, clock, 5 * MINUTE)
     await tick(api.database)
-    told = await agenda(api)
-    assert (told["start"], told["end"]) == ("2027-01-15T13:35:00Z", "2027-01-16T13:35:00Z")
-    assert (told["truncated"], told["complete_until"]) == (False, told["end"])
-    line, single = told["items"]
+    reported = await agenda(api)
+    assert (reported["start"], reported["end"]) == ("2027-01-15T13:35:00Z", "2027-01-16T13:35:00Z")
+    assert (reported["truncated"], reported["complete_until"]) == (False, reported["end"])
+    line, single = reported["items"]
     assert (line["job_id"], line["count"]) == (beat["id"], 144)
     assert (line["planned_for"], line["last_for"]) == ("2027-01-15T13:40:00Z", "2027-01-16T13:30:00Z")
     assert (line["expected_duration_ms"], line["expected_end_at"]) == (300_000, None)
@@ -226,8 +236,8 @@ async def test_pauses_and_freezes_show_in_the_agenda(api: ApiHarness, clock: Man
         "A freeze (year end) is in force until 2027-01-15T19:00:00Z: times within it are held, and the newest of them runs at its end."
     ]
     assert [item["fate"] for item in rest] == ["runs"] * 2
-    told = await why(api, f"/jobs/{made['id']}", at="2027-01-15T18:00:00Z")
-    assert "a freeze by admin-acme is in force (year end)" in told["sentence"]
+    reported = await why(api, f"/jobs/{made['id']}", at="2027-01-15T18:00:00Z")
+    assert "a freeze by admin-acme is in force (year end)" in reported["sentence"]
 
 
 async def test_an_agenda_is_for_a_stretch_ahead_that_is_not_too_long(shared_api: ApiHarness) -> None:

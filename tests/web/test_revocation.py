@@ -33,15 +33,15 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
     async with Database(login_url, clock=ManualClock()) as database:
         authenticator = Authenticator(database)
         listening = HintListener(database, login_url, {Hint.KEYS: authenticator.forget})
-        ear = asyncio.create_task(listening.step()) if hears else None
+        listener_task = asyncio.create_task(listening.step()) if hears else None
         app = create_app(probe, asyncio.Event(), database, lambda _: None, authenticator=authenticator)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://other.test"
         ) as http:
             yield http
-        if ear is not None:
-            ear.cancel()
-            await asyncio.wait([ear])
+        if listener_task is not None:
+            listener_task.cancel()
+            await asyncio.wait([listener_task])
         await authenticator.close()
 
 

@@ -65,10 +65,10 @@ async def test_a_message_says_who_wrote_it_and_whether_it_asks_for_a_reply(api: 
     ada = await agent(api, "ada")
     made = await room(api, agents=[ada])
     asked = await post(api, made["id"], "how many?")
-    told = await post(api, made["id"], "deployed", kind="system_event")
+    reported = await post(api, made["id"], "deployed", kind="system_event")
     replied = await post(api, made["id"], "seven", role="ada")
     assert (asked["sender"]["kind"], asked["kind"], asked["expects_reply"]) == ("service", "message", True)
-    assert (told["kind"], told["expects_reply"]) == ("system_event", False)
+    assert (reported["kind"], reported["expects_reply"]) == ("system_event", False)
     assert replied["sender"] == {"kind": "agent", "id": ada, "name": "ada"}
     assert not replied["expects_reply"]
 
@@ -166,7 +166,7 @@ async def test_who_waits_gets_the_message_when_it_comes(api: ApiHarness) -> None
     assert streams.total() == 0
 
 
-async def test_who_waits_for_nothing_is_told_so_in_the_end(api: ApiHarness) -> None:
+async def test_who_waits_for_nothing_gets_an_answer_in_the_end(api: ApiHarness) -> None:
     made = await room(api)
     assert await texts(api, made["id"], wait=1) == []
 
@@ -193,9 +193,9 @@ async def test_who_follows_gets_what_was_there_and_what_comes_and_goes_on_where_
 async def test_a_job_that_names_no_room_there_is_is_written_and_says_so(api: ApiHarness) -> None:
     wanted = {"text": "hello", "room": "standup"}
     made = await api.create_job(type="message", config=wanted)
-    told = "There is no room standup, or this job may not write in it. Its runs fail until there is one."
-    assert told in made["warnings"]
+    reported = "There is no room standup, or this job may not write in it. Its runs fail until there is one."
+    assert reported in made["warnings"]
     await room(api, key="standup")
-    assert told not in (await api.create_job(type="message", config=wanted))["warnings"]
+    assert reported not in (await api.create_job(type="message", config=wanted))["warnings"]
     elsewhere = await api.create_job(type="message", config={"text": "hello", "room": str(uuid4())})
     assert any("There is no room" in each for each in elsewhere["warnings"])

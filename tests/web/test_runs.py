@@ -127,7 +127,7 @@ async def test_a_wrong_filter_is_named(shared_api: ApiHarness, params: dict[str,
     assert (answer.status_code, list(problems(answer))) == (422, [pointer]), answer.text
 
 
-async def test_every_attempt_is_told(api: ApiHarness, clock: ManualClock) -> None:
+async def test_every_attempt_is_reported(api: ApiHarness, clock: ManualClock) -> None:
     retry = {"max": 1, "strategy": "fixed", "base": "1m"}
     made = await api.create_job(schedule=MANUAL, retry=retry)
     run = (await api.request("POST", f"/jobs/{made['id']}/run")).json()

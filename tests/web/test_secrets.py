@@ -97,7 +97,7 @@ async def test_administrators_write_and_everybody_else_only_looks(api: ApiHarnes
         ({"name": "x", "value": VALUE, "agents": [str(uuid4())]}, "/agents/0"),
     ],
 )
-async def test_what_is_wrong_is_told_without_the_value(
+async def test_what_is_wrong_is_reported_without_the_value(
     api: ApiHarness, body: dict[str, Any], where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

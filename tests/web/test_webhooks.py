@@ -49,10 +49,10 @@ async def test_a_webhook_is_set_with_the_room_changed_in_part_and_removed(api: A
     renamed = await api.request("PATCH", f"/rooms/{made['id']}", json={"name": "other"})
     assert renamed.json()["webhook"]["url"] == "https://example.test/new"
     assert (await change(api, made["id"], None)).json()["webhook"] is None
-    told = (await api.request("GET", "/audit", role="admin", params={"action": "room.changed"})).json()[
+    reported = (await api.request("GET", "/audit", role="admin", params={"action": "room.changed"})).json()[
         "items"
     ]
-    assert {str(each["after"]["webhook"]) for each in told} == {
+    assert {str(each["after"]["webhook"]) for each in reported} == {
         "None",
         "{'url': 'https://example.test/new', 'secret': 'hook'}",
         "{'url': 'https://example.test/new', 'secret': None}",
@@ -98,7 +98,7 @@ async def test_only_editors_set_webhooks_and_agents_neither_set_nor_see_them(api
     assert again.status_code == 403
 
 
-async def test_what_is_written_waits_for_the_courier_who_is_told(api: ApiHarness) -> None:
+async def test_what_is_written_waits_for_the_courier_which_gets_a_hint(api: ApiHarness) -> None:
     silent, made = await room(api), await room(api, webhook={"url": URL})
     await post(api, silent["id"], "nobody hears")
     assert "outbox" not in api.hints

@@ -49,7 +49,7 @@ async def claimed(api: ApiHarness, worker: str, who: str = "acme", **more: Any) 
 
 
 async def begun(api: ApiHarness) -> Any:
-    """The state of the app, once somebody waits for work."""
+    """The state of the app, once a worker waits for work."""
     state = api.http._transport.app.state  # type: ignore[attr-defined]
     while not state.waiting.total():  # noqa: ASYNC110  # there is no event of it; each turn lets the claim go on
         await asyncio.sleep(0)
@@ -79,8 +79,8 @@ async def test_a_host_fetches_its_run_logs_and_reports_it(shire: ApiHarness, clo
     beat = await say(shire, "heartbeat", worker_id=worker, working_on=[held])
     assert beat == {"alive": True, "cancels": [], "gone": []}
     done = {**held, "outcome": "succeeded", "output": {"pid": 4}}
-    told = await say(shire, "report", worker_id=worker, reports=[done])
-    assert told == {"items": [{**held, "status": 200, "code": None}]}
+    reported = await say(shire, "report", worker_id=worker, reports=[done])
+    assert reported == {"items": [{**held, "status": 200, "code": None}]}
     run = (await shire.request("GET", f"/runs/{work['run_id']}")).json()
     assert (run["status"], run["output"], run["worker"]) == ("succeeded", {"pid": 4}, worker)
     lines = (await shire.request("GET", f"/runs/{work['run_id']}/logs")).json()
@@ -144,8 +144,8 @@ async def test_several_reports_are_judged_each_by_itself(shire: ApiHarness, cloc
     first, *_ = works = await claimed(shire, worker)
     ends = [{"run_id": each["run_id"], "fence": each["fence"], "outcome": "succeeded"} for each in works]
     ends[0]["fence"] += 1
-    told = await say(shire, "report", worker_id=worker, reports=ends)
-    assert [(each["status"], each["code"]) for each in told["items"]][:2] == [
+    reported = await say(shire, "report", worker_id=worker, reports=ends)
+    assert [(each["status"], each["code"]) for each in reported["items"]][:2] == [
         (409, "lease_lost"),
         (200, None),
     ]
@@ -153,7 +153,7 @@ async def test_several_reports_are_judged_each_by_itself(shire: ApiHarness, cloc
     assert [each["object"]["id"] for each in audited] == [first["run_id"]]
 
 
-async def test_those_who_wait_in_one_workspace_leave_room_for_the_others(
+async def test_those_who_wait_in_one_workspace_leave_capacity_for_the_others(
     shire: ApiHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foliot.web.mapping.worker.MOST_OF_A_WORKSPACE", 1)
@@ -171,8 +171,8 @@ async def test_those_who_wait_in_one_workspace_leave_room_for_the_others(
 async def test_reports_of_runs_that_never_were_leave_nothing_in_the_audit(shire: ApiHarness) -> None:
     worker = (await registered(shire))["worker_id"]
     made_up = [{"run_id": str(uuid4()), "fence": 1, "outcome": "succeeded"} for _ in range(3)]
-    told = await say(shire, "report", worker_id=worker, reports=made_up)
-    assert {each["code"] for each in told["items"]} == {"lease_lost"}
+    reported = await say(shire, "report", worker_id=worker, reports=made_up)
+    assert {each["code"] for each in reported["items"]} == {"lease_lost"}
     assert (await shire.request("GET", "/audit?action=report.refused", role="admin")).json()["items"] == []
 
 
@@ -185,8 +185,8 @@ async def test_a_late_result_of_a_host_that_stayed_away_is_refused(
     clock.advance(timedelta(seconds=31))
     await sweep(shire.database)
     held = {"run_id": work["run_id"], "fence": work["fence"]}
-    told = await say(shire, "report", worker_id=worker, reports=[{**held, "outcome": "succeeded"}])
-    assert [each["status"] for each in told["items"]] == [409]
+    reported = await say(shire, "report", worker_id=worker, reports=[{**held, "outcome": "succeeded"}])
+    assert [each["status"] for each in reported["items"]] == [409]
     assert (await say(shire, "heartbeat", worker_id=worker))["alive"] is False
     refused = await shire.request(
         "POST", "/worker/claim", role="worker", json={"worker_id": worker, "types": ["http"], **NOW}
@@ -202,10 +202,10 @@ async def test_a_key_of_another_workspace_finds_nothing_of_it(shire: ApiHarness,
     theirs = (await registered(shire, "h1", "pvp", who="globex"))["worker_id"]
     assert await claimed(shire, theirs, "globex") == []
     for worker in (theirs, made["worker_id"]):
-        told = await say(
+        reported = await say(
             shire, "report", "globex", worker_id=worker, reports=[{**held, "outcome": "succeeded"}]
         )
-        assert [each["status"] for each in told["items"]] == [409]
+        assert [each["status"] for each in reported["items"]] == [409]
         chunk = {**held, "attempt": 1, "first": 1, "lines": [{"at": "2027-01-15T12:00:11Z", "text": "x"}]}
         assert await say(shire, "log", "globex", worker_id=worker, chunks=[chunk]) == {"taken": 0}
     assert (await say(shire, "heartbeat", "globex", worker_id=made["worker_id"]))["alive"] is False

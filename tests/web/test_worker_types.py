@@ -30,7 +30,7 @@ def sync(**config: Any) -> dict[str, Any]:
     return {"name": "s", "type": "DATA_SYNC", "schedule": {"kind": "manual"}, "config": config}
 
 
-async def test_a_config_that_does_not_fit_what_a_host_told_is_refused_in_its_workspace_alone(
+async def test_a_config_that_does_not_fit_what_a_host_reported_is_refused_in_its_workspace_alone(
     shire: ApiHarness,
 ) -> None:
     await say(shire, "register", **HOST, described=[SYNC])
@@ -48,7 +48,7 @@ async def test_a_config_that_does_not_fit_what_a_host_told_is_refused_in_its_wor
     assert "DATA_SYNC" not in [each["name"] for each in theirs]
 
 
-async def test_a_pattern_that_a_host_told_cannot_hold_up_the_server(shire: ApiHarness) -> None:
+async def test_a_pattern_that_a_host_reported_cannot_hold_up_the_server(shire: ApiHarness) -> None:
     await say(shire, "register", **HOST, described=[SYNC])
     async with asyncio.timeout(10):
         refused = await shire.request("POST", "/jobs", json=sync(source="a" * 50_000 + "!"))
@@ -59,19 +59,21 @@ async def test_a_pattern_that_a_host_told_cannot_hold_up_the_server(shire: ApiHa
 async def test_a_schema_that_could_take_for_ever_is_refused_by_its_place(
     shire: ApiHarness, schema: dict[str, Any]
 ) -> None:
-    told = [SYNC, {**SYNC, "name": "OTHER", "config_schema": schema}]
-    refused = await shire.request("POST", "/worker/register", role="worker", json={**HOST, "described": told})
+    reported = [SYNC, {**SYNC, "name": "OTHER", "config_schema": schema}]
+    refused = await shire.request(
+        "POST", "/worker/register", role="worker", json={**HOST, "described": reported}
+    )
     assert (refused.status_code, list(problems(refused))) == (422, ["/described/1/config_schema"])
     assert (await shire.request("GET", "/hosts")).json()["items"] == []
 
 
-async def test_a_type_told_twice_counts_as_told_last_and_the_oldest_make_room(
+async def test_a_type_reported_twice_counts_as_reported_last_and_the_oldest_give_way(
     shire: ApiHarness, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_register, "MOST_TYPES", 2)
     for name in ("A", "B", "C"):
-        told = [{**SYNC, "name": name}, {**SYNC, "name": name, "description": "last"}]
-        await say(shire, "register", **HOST, described=told)
+        reported = [{**SYNC, "name": name}, {**SYNC, "name": name, "description": "last"}]
+        await say(shire, "register", **HOST, described=reported)
         clock.advance(remote.UNHEARD)
     listed = (await shire.request("GET", "/job-types")).json()["items"]
     assert [(each["name"], each["description"]) for each in listed if each["description"] == "last"] == [
@@ -85,7 +87,7 @@ async def test_a_host_hears_how_large_an_artifact_may_be(shire: ApiHarness) -> N
     assert (await registered(shire))["artifact_bytes"] == 100
 
 
-async def test_a_host_hears_of_a_cancel_while_it_waits_and_is_not_told_twice(
+async def test_a_host_hears_of_a_cancel_while_it_waits_and_not_twice(
     shire: ApiHarness, clock: ManualClock
 ) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
@@ -105,7 +107,7 @@ async def test_a_host_hears_of_a_cancel_while_it_waits_and_is_not_told_twice(
     assert again == {"cancels": [], "gone": []}
 
 
-async def test_what_was_taken_from_a_host_is_told_as_gone_and_a_host_that_is_gone_itself_is_told_so(
+async def test_what_was_taken_from_a_host_is_reported_as_gone_and_a_host_that_is_gone_itself_learns_it(
     shire: ApiHarness, clock: ManualClock
 ) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
@@ -113,8 +115,8 @@ async def test_what_was_taken_from_a_host_is_told_as_gone_and_a_host_that_is_gon
     [work] = await claimed(shire, worker)
     held = {"run_id": work["run_id"], "fence": work["fence"]}
     await shire.request("POST", f"/runs/{work['run_id']}/cancel", json={"force": True})
-    told = await say(shire, "stops", worker_id=worker, working_on=[held], wait="0s")
-    assert told == {"cancels": [], "gone": [held]}
+    reported = await say(shire, "stops", worker_id=worker, working_on=[held], wait="0s")
+    assert reported == {"cancels": [], "gone": [held]}
     await say(shire, "leave", worker_id=worker)
     body = {"worker_id": worker, "wait": "0s"}
     refused = await shire.request("POST", "/worker/stops", role="worker", json=body)

@@ -38,7 +38,7 @@ def test_a_client_of_this_folder_finds_the_server_that_lives(data_dir: Path) -> 
 
 
 def test_what_a_killed_server_left_is_not_believed(data_dir: Path) -> None:
-    """Its port may be anybody's by now, and the key of this folder would be sent there."""
+    """Another program may have its port by now, and the key of this folder would be sent there."""
     script = (
         "import os, sys; from pathlib import Path; from foliot.wiring.listener import publish_address\n"
         "with publish_address(Path(sys.argv[1]), sys.argv[2]): print('kept', flush=True); os.kill(os.getpid(), 9)"
@@ -61,7 +61,7 @@ def test_the_first_of_two_servers_with_one_directory_is_named(data_dir: Path) ->
 
 
 def test_no_address_of_another_machine_is_taken_from_a_folder(data_dir: Path) -> None:
-    """A folder may be anybody's, and the key that is sent comes from the environment."""
+    """A folder may belong to another user, and the key that is sent comes from the environment."""
     for url in ("http://203.0.113.7:8700", "https://evil.example.test"):
         with publish_address(data_dir, url):
             assert (

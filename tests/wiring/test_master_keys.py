@@ -59,7 +59,7 @@ def test_a_file_that_holds_no_key_is_refused_by_name(tmp_path: Path, text: str) 
         Vault(KeyFile(tmp_path / FILE))
 
 
-def test_a_file_that_others_can_read_is_used_and_told_once(
+def test_a_file_that_others_can_read_is_used_and_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / FILE

@@ -1,4 +1,4 @@
-"""The end of HTTP with streams open: they end by themselves when told, and are cut when they do not listen."""
+"""The end of HTTP with streams open: they end by themselves on request, and are cut when they do not listen."""
 
 from __future__ import annotations
 

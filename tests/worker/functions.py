@@ -23,7 +23,7 @@ def nothing() -> None:
     print("said to nobody in particular")
 
 
-def told(given: dict[str, Any], ctx: Context) -> list[Any]:
+def reported(given: dict[str, Any], ctx: Context) -> list[Any]:
     return [given, ctx.run_id, ctx.fence, ctx.planned_for.year, os.getpid()]
 
 
@@ -124,7 +124,7 @@ async def notices(given: dict[str, str], ctx: Context) -> None:
         _write(given["began"])
         await asyncio.Event().wait()
     finally:
-        _write(given["told"], str(ctx.cancelled))
+        _write(given["reported"], str(ctx.cancelled))
 
 
 def notices_manually(given: dict[str, str], ctx: Context) -> None:
@@ -132,7 +132,7 @@ def notices_manually(given: dict[str, str], ctx: Context) -> None:
         _write(given["began"])
         signal.pause()
     finally:
-        _write(given["told"], str(ctx.cancelled))
+        _write(given["reported"], str(ctx.cancelled))
 
 
 def _write(path: str, text: str = "") -> None:
@@ -149,6 +149,15 @@ def keeps(given: dict[str, str], ctx: Context) -> str:
 
 async def keeps_soon(given: dict[str, str], ctx: Context) -> str:
     return await asyncio.to_thread(keeps, given, ctx)
+
+
+def spends(given: dict[str, Any], ctx: Context) -> None:
+    ctx.report_usage(tokens=1200, usd=0.1)
+    ctx.report_usage(given or {"usd": "0.000000002"})
+
+
+async def spends_soon(given: dict[str, Any], ctx: Context) -> None:
+    spends(given, ctx)
 
 
 def keeps_too_much(ctx: Context) -> None:

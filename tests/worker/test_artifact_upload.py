@@ -1,4 +1,4 @@
-"""What a function keeps and tells, by hand and on the loop, and where it comes to in the database."""
+"""What a function stores and reports, in a child process and on the loop, and where it arrives in the database."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ KEY = (RunId(uuid4()), 3)
 
 
 class Line(LocalLink):
-    """A link that only remembers, and fails as often as it is told to."""
+    """A link that only remembers, and fails as often as the test sets."""
 
     def __init__(self, failures: int = 0) -> None:
         self.kept: list[NewArtifact] = []
-        self.told: list[Mapping[Any, Progress]] = []
+        self.reported: list[Mapping[Any, Progress]] = []
         self.failures = failures
 
     async def artifact(self, given: NewArtifact) -> None:
@@ -51,8 +51,8 @@ class Line(LocalLink):
             raise Unavailable("PostgreSQL does not answer.")
         self.kept.append(given)
 
-    async def progress(self, told: Mapping[Any, Progress]) -> None:
-        self.told.append(told)
+    async def progress(self, reported: Mapping[Any, Progress]) -> None:
+        self.reported.append(reported)
 
 
 async def test_what_cannot_be_stored_now_is_stored_a_little_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,12 +103,12 @@ async def test_only_the_last_word_of_a_second_is_sent() -> None:
         tell(done, 1000, "rows")
     tell(float("nan"), 1000, "nonsense")
     assert await meter.step() == timedelta(seconds=1)
-    [told] = line.told
-    assert (told[KEY].done, told[KEY].share, told[KEY].note) == (999, 0.999, "rows")
+    [reported] = line.reported
+    assert (reported[KEY].done, reported[KEY].share, reported[KEY].note) == (999, 0.999, "rows")
     tell(1000, 1000, "")
     meter.forget(KEY)
     await meter.step()
-    assert len(line.told) == 1
+    assert len(line.reported) == 1
 
 
 @pytest.mark.parametrize("name", ["keeps", "keeps_soon"])

@@ -57,7 +57,7 @@ def error(done: HandlerResult) -> tuple[str, str]:
     return done.outcome.error.code, done.outcome.error.message
 
 
-async def test_a_command_is_started_without_a_shell_and_its_output_told() -> None:
+async def test_a_command_is_started_without_a_shell_and_its_output_reported() -> None:
     done = await run("printf", "%s|", "$HOME", "a b", "*")
     assert isinstance(done.outcome, Succeeded)
     assert done.output == {
@@ -85,7 +85,7 @@ async def test_lines_of_both_streams_reach_the_log_as_they_come() -> None:
     assert [text for stream, text in lines if stream == "stderr"] == ["two"]
 
 
-async def test_a_line_is_told_before_the_command_ends(tmp_path: Path) -> None:
+async def test_a_line_is_reported_before_the_command_ends(tmp_path: Path) -> None:
     lines = Lines()
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -95,7 +95,7 @@ async def test_a_line_is_told_before_the_command_ends(tmp_path: Path) -> None:
     assert (await task).output["stdout_tail"] == "begun\nover"
 
 
-async def test_exit_codes_and_signals_are_told() -> None:
+async def test_exit_codes_and_signals_are_reported() -> None:
     done = await run("sh", "-c", "echo why >&2; exit 3")
     assert error(done) == ("exit_code", "The command ended by exit code 3.")
     assert (done.output["exit_code"], done.output["stderr_tail"]) == (3, "why\n")
@@ -215,13 +215,13 @@ async def test_nothing_outlives_a_command_that_has_ended(tmp_path: Path) -> None
 
 
 async def test_a_command_is_asked_to_end_before_it_is_made_to(tmp_path: Path) -> None:
-    begun, told = tmp_path / "begun", tmp_path / "told"
-    script = f"trap 'echo bye > {told}; exit 0' TERM; : > {begun}; while :; do sleep 0.05; done"
+    begun, reported = tmp_path / "begun", tmp_path / "reported"
+    script = f"trap 'echo bye > {reported}; exit 0' TERM; : > {begun}; while :; do sleep 0.05; done"
     task = asyncio.create_task(run("sh", "-c", script))
     await wait_until(begun.exists)
     task.cancel()
     await asyncio.wait([task])
-    assert told.read_text() == "bye\n"
+    assert reported.read_text() == "bye\n"
 
 
 async def test_when_the_keeper_is_killed_the_program_dies_with_it(tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ async def test_when_the_keeper_is_killed_the_program_dies_with_it(tmp_path: Path
         run("sh", "-c", f"echo $$ $PPID > {said}.new; mv {said}.new {said}; exec sleep 100")
     )
     await wait_until(said.exists)
-    pid, keeper = map(int, said.read_text().split())
-    os.kill(keeper, signal.SIGKILL)
+    pid, supervisor = map(int, said.read_text().split())
+    os.kill(supervisor, signal.SIGKILL)
     done = await task
     assert error(done)[0] == "killed_by_signal"
     await wait_until(lambda: not is_alive(pid))

@@ -26,7 +26,7 @@ LEASE = timedelta(seconds=0.6)
 
 @dataclass
 class Line:
-    """Answers beats as it is told to."""
+    """Answers beats as the test sets."""
 
     answer: HeartbeatReply | Exception
     beats: list[WorkerId] = field(default_factory=list)
@@ -40,16 +40,16 @@ class Line:
 
 @dataclass
 class Body:
-    """Remembers what it was told."""
+    """Remembers every report."""
 
-    told: list[Any] = field(default_factory=list)
+    reported: list[Any] = field(default_factory=list)
     is_draining: bool = False
 
     def on_beat(self, beat: HeartbeatReply) -> None:
-        self.told.append(beat)
+        self.reported.append(beat)
 
     def stop_all(self, why: str) -> None:
-        self.told.append(why)
+        self.reported.append(why)
 
     def working_on(self) -> list[tuple[RunId, int]]:
         return []
@@ -73,21 +73,21 @@ async def test_it_beats_three_times_in_a_lease_and_says_nothing_while_all_is_wel
     began = monotonic()
     line, body = await live(HeartbeatReply(is_alive=True), lambda line, body: len(line.beats) == 4)
     assert monotonic() - began > 3 * LEASE.total_seconds() / 3
-    assert body.told == []
+    assert body.reported == []
     assert set(line.beats) == {ME}
 
 
 async def test_a_worker_that_cannot_renew_is_stopped_before_its_lease_is_over() -> None:
     began = monotonic()
-    _, body = await live(DatabaseUnavailable("away"), lambda line, body: body.told)
+    _, body = await live(DatabaseUnavailable("away"), lambda line, body: body.reported)
     assert monotonic() - began >= LEASE.total_seconds() * 2 / 3
-    assert body.told == ["cannot renew"]
+    assert body.reported == ["cannot renew"]
 
 
 async def test_a_worker_that_was_struck_off_learns_it_and_beats_no_more() -> None:
     struck_off = HeartbeatReply(is_alive=False)
-    line, body = await live(struck_off, lambda line, body: body.told)
-    assert body.told == [struck_off]
+    line, body = await live(struck_off, lambda line, body: body.reported)
+    assert body.reported == [struck_off]
     assert len(line.beats) == 1
 
 
@@ -105,16 +105,16 @@ async def test_a_hint_makes_it_beat_before_its_time() -> None:
 
 async def test_cancels_come_with_the_beat() -> None:
     cancels = HeartbeatReply(is_alive=True, cancels=[(RunId(uuid4()), 1)])
-    _, body = await live(cancels, lambda line, body: body.told)
-    assert body.told[0] == cancels
+    _, body = await live(cancels, lambda line, body: body.reported)
+    assert body.reported[0] == cancels
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a standby"), ValueError(), KeyError("x")])
 async def test_a_worker_is_stopped_before_its_lease_is_over_whatever_kept_the_heartbeat(
     error: Exception,
 ) -> None:
-    _, body = await live(error, lambda line, body: body.told)
-    assert body.told == ["cannot renew"]
+    _, body = await live(error, lambda line, body: body.reported)
+    assert body.reported == ["cannot renew"]
 
 
 async def test_a_heartbeat_that_hangs_and_cannot_be_cancelled_keeps_no_worker_past_its_lease() -> None:
@@ -131,10 +131,10 @@ async def test_a_heartbeat_that_hangs_and_cannot_be_cancelled_keeps_no_worker_pa
     line, body = Hanging(HeartbeatReply(is_alive=True)), Body()
     heart = Heartbeat(line, body, asyncio.get_running_loop(), LEASE)  # type: ignore[arg-type]
     heart.follow(ME, monotonic())
-    while not body.told:
+    while not body.reported:
         await heart.step()
         await asyncio.sleep(0)
-    assert body.told == ["cannot renew"]
+    assert body.reported == ["cannot renew"]
     assert len(line.beats) == 1
     never.set()
 
@@ -164,17 +164,17 @@ async def test_a_worker_that_cannot_renew_is_stopped_after_two_thirds_of_its_lea
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     heart, _, body, time = beating(monkeypatch, DatabaseUnavailable("away"))
-    for at, told in ((110.0, []), (120.0, []), (120.1, ["cannot renew"])):
+    for at, reported in ((110.0, []), (120.0, []), (120.1, ["cannot renew"])):
         time.now = at
         await heart.step()
         await asyncio.sleep(0)
-        assert body.told == told
+        assert body.reported == reported
 
 
 async def test_a_lease_counts_from_the_question_and_not_from_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The server renews when it is asked; a slow answer must not make the lease longer here than it is there."""
+    """The server renews on request; a slow answer must not make the lease longer here than it is there."""
     heart, line, body, time = beating(monkeypatch, HeartbeatReply(is_alive=True))
 
     async def slowly(worker_id: WorkerId, working_on: object, *, draining: bool) -> HeartbeatReply:
@@ -187,8 +187,8 @@ async def test_a_lease_counts_from_the_question_and_not_from_the_answer(
     monkeypatch.undo()
     monkeypatch.setattr("foliot.worker.heartbeat.monotonic", time)
     line.answer = DatabaseUnavailable("away")
-    for at, told in ((130.0, []), (130.1, ["cannot renew"])):
+    for at, reported in ((130.0, []), (130.1, ["cannot renew"])):
         time.now = at
         await heart.step()
         await asyncio.sleep(0)
-        assert body.told == told
+        assert body.reported == reported

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -243,7 +244,9 @@ def test_a_signature_is_that_of_standard_webhooks() -> None:
     assert key_of(SECRET) == key_of(SECRET.removeprefix("whsec_"))
 
 
-async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_told_otherwise() -> None:
+async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_configured_otherwise() -> (
+    None
+):
     async with target(said(200)) as (url, came):
         headers = {"Webhook-Id": "forged", "Webhook-Signature": "v1,forged"}
         await run({"url": url, "sign": [SECRET, SECRET], "headers": headers}, n=1)
@@ -254,7 +257,7 @@ async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_
     )
 
 
-async def test_a_secret_that_cannot_sign_is_told_but_not_shown() -> None:
+async def test_a_secret_that_cannot_sign_is_reported_but_not_shown() -> None:
     async with target(said(200)) as (url, came):
         done = await run({"url": url, "sign": "hunter2"})
     assert code(done) == "config_invalid"
@@ -322,3 +325,21 @@ async def test_a_secret_with_the_line_break_of_its_file_is_sent_without() -> Non
 async def test_a_job_cannot_set_the_headers_by_which_receivers_know_a_run(name: str) -> None:
     with pytest.raises(ValueError, match="set by Foliot"):
         HttpConfig.model_validate({"url": "https://example.com/", "headers": {name: "x"}})
+
+
+@pytest.mark.requirement("S3-22")
+async def test_amounts_of_the_answer_are_reported_as_usage() -> None:
+    body = b'{"usage": {"total_tokens": 1200, "cost": "0.0123", "odd": -1}}'
+    seen: list[dict[str, Any]] = []
+    lines: list[str] = []
+    ctx = replace(CTX, spend=lambda usage: seen.append(dict(usage)), write=lambda _, text: lines.append(text))
+    paths = {"tokens": "usage.total_tokens", "usd": "usage.cost", "odd": "usage.odd", "none": "usage.none"}
+    http = handler()
+    async with target(said(200, body)) as (url, _):
+        done = await http.run(Assignment(ctx, {"url": url, "usage": paths}, {}))
+    await http.close()
+    assert done.outcome == Succeeded()
+    assert seen == [{"tokens": 1200}, {"usd": Decimal("0.0123")}]
+    assert lines == [
+        "The usage at usage.odd was not taken: odd: An amount is at least 0 and less than 1,000,000,000,000,000."
+    ]

@@ -137,17 +137,17 @@ async def test_a_worker_that_left_must_come_again_and_what_it_had_is_ready(
         await link.claim(worker, ["http"], ClaimSize(1))
 
 
-async def test_a_key_that_is_not_for_workers_is_told_so_when_it_registers(api_server: ApiServer) -> None:
+async def test_a_key_that_is_not_for_workers_is_refused_when_it_registers(api_server: ApiServer) -> None:
     async with AsyncClient(api_server.url, api_server.key, retries=0) as client:
         with pytest.raises(Denied, match="scope worker"):
             await HttpLink(client, H1).register(["http"], 1)
 
 
-async def test_an_address_with_a_path_too_much_is_told_when_it_registers(api_server: ApiServer) -> None:
+async def test_an_address_with_a_path_too_much_is_reported_when_it_registers(api_server: ApiServer) -> None:
     async with AsyncClient(f"{api_server.url}/nope", api_server.key, retries=0) as client:
-        with pytest.raises(NotFound, match="takes no workers") as told:
+        with pytest.raises(NotFound, match="takes no workers") as reported:
             await HttpLink(client, H1).register(["http"], 1)
-    assert "--server" in (told.value.hint or "")
+    assert "--server" in (reported.value.hint or "")
 
 
 async def test_a_server_that_is_away_and_a_key_that_is_refused_later_are_waited_for(

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Outlived:
-    """A handler whose context somebody holds on to."""
+    """A handler whose context outlives the attempt."""
 
     def __init__(self, *, writes: bool) -> None:
         self.writes = writes

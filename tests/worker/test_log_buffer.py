@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Talker:
-    """A handler that writes what it is told to."""
+    """A handler that writes what the test sets."""
 
     def __init__(self, *texts: str) -> None:
         self.texts = texts
@@ -82,7 +82,7 @@ async def test_lines_are_there_when_the_run_is_over(
     assert (page.is_over, page.truncated) == (True, False)
 
 
-async def test_more_than_is_kept_is_left_out_and_told(
+async def test_more_than_is_kept_is_left_out_and_reported(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Any
 ) -> None:
     await make_ready(database, clock, workspace)

@@ -27,7 +27,7 @@ def test_blanks_around_a_name_are_none_of_it(place: str) -> None:
     "text", ["{{" + " " * 250_000, "{{ " * 80_000, "{{ a" + " a" * 100_000 + "}"], ids=range(3)
 )
 def test_no_text_takes_minutes_to_be_looked_through(text: str) -> None:
-    """Whoever may write a job could hold up the server with it."""
+    """A user who may write a job could hold up the server with it."""
     assert check_names(text) == text
     assert fill_text(text, FACTS) == text
 

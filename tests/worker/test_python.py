@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ CTX = Context("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzin
 @pytest.fixture
 async def python(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PythonHandler]:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))  # for this process
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # for its hands
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # for its child processes
     handler = PythonHandler()
     yield handler
     await handler.close()
@@ -50,20 +51,20 @@ async def test_a_plain_function_is_given_what_it_asks_for(python: PythonHandler)
     assert await call(python, "add", a=1, b=2) == HandlerResult(Succeeded(), 3)
     assert await call(python, "nothing") == HandlerResult(Succeeded(), None)
     assert await call(python, "only_ctx") == HandlerResult(Succeeded(), 2)
-    done = await call(python, "told", a=1)
+    done = await call(python, "reported", a=1)
     assert done.output[:4] == [{"a": 1}, "r", 3, 2027]
     assert done.output[4] != os.getpid()
 
 
 async def test_a_process_is_used_again(python: PythonHandler) -> None:
-    pids = {(await call(python, "told")).output[4] for _ in range(3)}
+    pids = {(await call(python, "reported")).output[4] for _ in range(3)}
     assert len(pids) == 1
 
 
 async def test_a_process_that_ran_out_of_memory_is_not_used_again(python: PythonHandler) -> None:
-    before = (await call(python, "told")).output[4]
+    before = (await call(python, "reported")).output[4]
     assert error(await call(python, "out_of_memory"))[0] == "MemoryError"
-    assert (await call(python, "told")).output[4] != before
+    assert (await call(python, "reported")).output[4] != before
 
 
 async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
@@ -166,15 +167,15 @@ async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler
 
 
 @pytest.mark.parametrize("name", ["notices", "notices_manually"])
-async def test_a_function_that_is_told_to_end_can_see_it(
+async def test_a_function_that_is_asked_to_end_can_see_it(
     python: PythonHandler, tmp_path: Path, name: str
 ) -> None:
-    began, told = tmp_path / "began", tmp_path / "told"
-    task = asyncio.create_task(call(python, name, began=str(began), told=str(told)))
+    began, reported = tmp_path / "began", tmp_path / "reported"
+    task = asyncio.create_task(call(python, name, began=str(began), reported=str(reported)))
     await wait_until(began.exists)
     task.cancel()
     await asyncio.wait([task])
-    assert told.read_text() == "True"
+    assert reported.read_text() == "True"
 
 
 @pytest.mark.parametrize("name", ["with_secret", "with_secret_on_the_loop"])
@@ -280,8 +281,8 @@ async def run_in(
 
 
 async def test_a_child_process_serves_one_workspace_only(python: PythonHandler) -> None:
-    pids = {workspace: (await run_in(python, workspace, "told", [])).output[4] for workspace in "abab"}
-    again = {workspace: (await run_in(python, workspace, "told", [])).output[4] for workspace in "ba"}
+    pids = {workspace: (await run_in(python, workspace, "reported", [])).output[4] for workspace in "abab"}
+    again = {workspace: (await run_in(python, workspace, "reported", [])).output[4] for workspace in "ba"}
     assert again == pids
     assert len(set(pids.values())) == 2
 
@@ -296,14 +297,14 @@ async def test_what_a_function_leaves_behind_writes_into_no_other_run(
     await wait_until(lambda: not is_alive(done.output))
     for workspace in ("b", "a"):
         later: list[str] = []
-        assert (await run_in(python, workspace, "told", later)).output[4] != done.output
+        assert (await run_in(python, workspace, "reported", later)).output[4] != done.output
         assert later == []
     assert len(first) == said, "nothing is added to a run that has ended"
 
 
 async def test_idle_children_are_bounded(python: PythonHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foliot.handlers.python_pool.MOST_IDLE", 1)
-    pids = [(await run_in(python, workspace, "told", [])).output[4] for workspace in "abc"]
+    pids = [(await run_in(python, workspace, "reported", [])).output[4] for workspace in "abc"]
     assert len(python._pool._idle) == 1
     await wait_until(lambda: [is_alive(pid) for pid in pids] == [False, False, True])
 
@@ -340,3 +341,21 @@ async def test_a_function_knows_its_workspace_its_deadline_and_who_asked_for_the
     ctx = replace(CTX, workspace="acme", triggered_by="user:ana", deadline=datetime(2027, 1, 16, tzinfo=UTC))
     done = await python.run(Assignment(ctx, {"call": "functions:tells_all"}, {}))
     assert done.output == ["acme", "user:ana", "2027-01-16T00:00:00+00:00"]
+
+
+@pytest.mark.requirement("S3-22")
+@pytest.mark.parametrize("name", ["spends", "spends_soon"])
+async def test_a_function_reports_what_it_used(python: PythonHandler, name: str) -> None:
+    seen: list[Mapping[str, Decimal]] = []
+    ctx = replace(CTX, spend=seen.append)
+    done = await python.run(Assignment(ctx, {"call": f"functions:{name}"}, {}))
+    assert done.outcome == Succeeded()
+    assert seen == [{"tokens": Decimal(1200), "usd": Decimal("0.1")}, {"usd": Decimal("0.000000002")}]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"usd": -1}, {"USD": 1}, {"usd": "0.0000000001"}, {"usd": "much"}, {f"u{n}": 1 for n in range(21)}],
+)
+async def test_what_is_no_usage_is_an_error_of_the_function(python: PythonHandler, given: Any) -> None:
+    assert error(await call(python, "spends", **given))[0] == "ValueError"

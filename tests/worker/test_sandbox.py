@@ -1,4 +1,4 @@
-"""Commands as another user, and within bounds of the kernel. Who is not root cannot become anybody: then only the refusal is tried."""
+"""Commands as another user, and within bounds of the kernel. Who is not root cannot become another user: then only the refusal is tried."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ async def test_a_command_is_another_user_with_its_groups_and_its_home(handler: C
         str(account.pw_gid),
     ]
     assert set(out(await by(handler, "id", "-G")).split()) == groups
-    told = out(await by(handler, "sh", "-c", "echo $HOME $USER; pwd")).splitlines()
+    reported = out(await by(handler, "sh", "-c", "echo $HOME $USER; pwd")).splitlines()
     home = account.pw_dir if os.path.isdir(account.pw_dir) else "/"  # noqa: PTH112, ASYNC240
-    assert told == [f"{home} {NOBODY}", home]
+    assert reported == [f"{home} {NOBODY}", home]
 
 
 @as_root

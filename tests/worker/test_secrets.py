@@ -1,4 +1,4 @@
-"""An attempt with secrets: the handler has their values, and nothing that is kept or told of the attempt does."""
+"""An attempt with secrets: the handler has their values, and nothing that is kept or reported of the attempt does."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Leaky:
         write("stdout", f"token is {token[:9]}")
         write("stdout", f"{token[9:]} and that was it")
         write("stderr", f"the key:\n{key}\nthe end {token[:12]}")
-        told = f"{token} {base64.b64encode(token.encode()).decode()} {assignment!r}"
+        reported = f"{token} {base64.b64encode(token.encode()).decode()} {assignment!r}"
         if self.fails:
-            raise RuntimeError(f"refused: {told}")
-        return succeeded({"told": told, token: [key]})
+            raise RuntimeError(f"refused: {reported}")
+        return succeeded({"reported": reported, token: [key]})
 
     async def close(self) -> None:
         pass
@@ -100,11 +100,11 @@ async def test_no_value_is_left_in_output_error_lines_or_log(
         "SELECT id, status, output, error FROM foliot.runs"
     ).fetchall()
     assert status == ("failed" if fails else "succeeded")
-    told = f"{MASK} {MASK} Assignment("
+    reported = f"{MASK} {MASK} Assignment("
     if fails:
-        assert error["message"].startswith(f"refused: {told}")
+        assert error["message"].startswith(f"refused: {reported}")
     else:
-        assert output["told"].startswith(told)
+        assert output["reported"].startswith(reported)
         assert output[MASK] == [MASK]
     page = await logs.read(database, Scope(workspace), run_id)
     written = [(each.line.stream.value, each.line.text) for each in page.lines]

@@ -1,4 +1,4 @@
-"""Waiting for cancels: what is new is told to the worker at once, and nothing makes a host ask without end."""
+"""Waiting for cancels: the worker gets what is new at once, and nothing makes a host ask without end."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Body:
     def __init__(self, *going: Key) -> None:
         self.id: WorkerId | None = ME
         self.going = list(going)
-        self.told: list[HeartbeatReply] = []
+        self.reported: list[HeartbeatReply] = []
 
     def under_way(self) -> tuple[list[Key], list[Key]]:
         return self.going, [OTHER]
 
     def on_beat(self, beat: HeartbeatReply) -> None:
-        self.told.append(beat)
+        self.reported.append(beat)
 
 
 class Line:
@@ -61,11 +61,11 @@ async def test_who_has_no_work_asks_nobody() -> None:
     assert line.asked == []
 
 
-async def test_a_cancel_is_told_to_the_worker_and_the_next_is_asked_for_at_once() -> None:
+async def test_a_cancel_is_reported_to_the_worker_and_the_next_is_asked_for_at_once() -> None:
     line, body = Line(HeartbeatReply(is_alive=True, cancels=[RUN])), Body(RUN)
     assert await stopping(line, body).step() == AT_ONCE
     assert line.asked == [(ME, [RUN], [OTHER])]
-    assert [beat.cancels for beat in body.told] == [[RUN]]
+    assert [beat.cancels for beat in body.reported] == [[RUN]]
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ async def test_an_answer_that_changes_nothing_is_followed_by_a_breath(answer: He
 async def test_a_worker_that_is_gone_leaves_it_to_its_heart() -> None:
     body = Body(RUN)
     assert await stopping(Line(WorkerGone("gone")), body).step() == IDLE
-    assert body.told == []
+    assert body.reported == []

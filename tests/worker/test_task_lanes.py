@@ -91,7 +91,7 @@ async def test_a_piece_that_waits_can_be_cancelled_and_the_others_go_on() -> Non
             if piece == "a":
                 await asyncio.Event().wait()
         except asyncio.CancelledError:
-            piece = "a was told"
+            piece = "a was informed"
             raise
         finally:
             ended.append(piece)
@@ -101,7 +101,7 @@ async def test_a_piece_that_waits_can_be_cancelled_and_the_others_go_on() -> Non
     await wait_until(lambda: ended == ["b"])
     yard.waiting["a"].cancel()
     await wait_until(yard.waiting["a"].done)
-    assert ended == ["b", "a was told"]
+    assert ended == ["b", "a was informed"]
 
 
 async def test_a_timeout_strikes_the_piece_it_was_set_in() -> None:

@@ -57,7 +57,7 @@ class Gate:
 
 
 class Desk:
-    """A worker with its reporter, driven by hand."""
+    """A worker with its reporter, driven by the test."""
 
     def __init__(self, database: Database, permits: int = 10) -> None:
         self.gate = Gate()
@@ -451,7 +451,7 @@ class Unspeakable(Exception):
 
 
 class Mumbling:
-    """A handler that says of its end what nobody can store, or nothing that anybody could say."""
+    """A handler that says of its end what cannot be stored, or nothing at all."""
 
     def __init__(self, end: Callable[[], HandlerResult]) -> None:
         self.end = end
@@ -473,7 +473,7 @@ def wrong_code() -> HandlerResult:
 
 
 @pytest.mark.parametrize("end", [unspeakable, wrong_code])
-async def test_an_attempt_whose_end_cannot_be_told_fails_and_gives_its_permit_back(
+async def test_an_attempt_whose_end_cannot_be_reported_fails_and_gives_its_permit_back(
     database: Database,
     clock: ManualClock,
     workspace: WorkspaceId,
@@ -488,8 +488,8 @@ async def test_an_attempt_whose_end_cannot_be_told_fails_and_gives_its_permit_ba
         await worker.step()
         await desk.work_off(1)
     assert worker.working_on() == []
-    told = owner.execute("SELECT last_error ->> 'code' FROM foliot.ready").fetchall()
-    assert told == [("invalid_result",), ("invalid_result",)]
+    reported = owner.execute("SELECT last_error ->> 'code' FROM foliot.ready").fetchall()
+    assert reported == [("invalid_result",), ("invalid_result",)]
 
 
 async def test_a_run_whose_report_is_unsent_is_still_named_by_heartbeats(

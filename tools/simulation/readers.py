@@ -39,7 +39,7 @@ SELECT count(*), count(*) FILTER (WHERE status <> 'skipped' AND attempt_count > 
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Forecast:
     """What explain said of a planned time before it came, and how many commands the job had got by then."""
 
     job: JobHistory
@@ -55,15 +55,15 @@ class Readers:
         self._database = database
         self._owner = owner
         self._command_log = command_log
-        self._foretold: list[Foretold] = []
+        self._forecasts: list[Forecast] = []
         self.checked = 0
 
     async def end_day(self, now: datetime) -> None:
-        """Compare what was foretold a day ago with what happened, and ask for the next times."""
-        for each in self._foretold:
+        """Compare what was forecast a day ago with what happened, and ask for the next times."""
+        for each in self._forecasts:
             if message := self._find_broken_promise(each, now):
                 raise InvariantBroken(message)
-        self._foretold = [each async for each in self._ask(now)]
+        self._forecasts = [each async for each in self._ask(now)]
 
     async def check_everything(self) -> None:
         for job in _some(list(self._command_log.histories.values())):
@@ -76,7 +76,7 @@ class Readers:
             if figures != counted:
                 raise InvariantBroken(f"statistics: {figures} where the records are {counted}")
 
-    async def _ask(self, now: datetime) -> AsyncIterator[Foretold]:
+    async def _ask(self, now: datetime) -> AsyncIterator[Forecast]:
         for job in _some(list(self._command_log.histories.values())):
             timetable, after = job.periods[-1].timetable, now
             for _ in range(0 if is_chained(timetable.schedule) else ASKED):
@@ -88,9 +88,9 @@ class Readers:
                 verdict = said.explanation.verdict
                 if verdict in (Verdict.WILL_RUN, Verdict.WILL_NOT_RUN):  # what will wait may do either
                     is_run = verdict is Verdict.WILL_RUN
-                    yield Foretold(job, after, planned.due_at, is_run, now, job.commands)
+                    yield Forecast(job, after, planned.due_at, is_run, now, job.commands)
 
-    def _find_broken_promise(self, said: Foretold, now: datetime) -> str | None:
+    def _find_broken_promise(self, said: Forecast, now: datetime) -> str | None:
         """Return what explain promised wrongly. What a command or a breaker has changed since is not its fault."""
         job, ticks = said.job, self._command_log.ticks
         row = self._owner.execute("SELECT status_at FROM foliot.jobs WHERE id = %s", [job.id]).fetchone()

@@ -26,6 +26,8 @@ COMMANDS = {
     "calendars": "calendars:app",
     "rooms": "rooms:app",
     "limits": "limits:app",
+    "usage": "usage:usage",
+    "budgets": "usage:budgets",
     "defaults": "defaults:app",
     "secrets": "secrets:app",
     "channels": "channels:app",

@@ -52,6 +52,7 @@ from foliot.cli.times import (
     local_zone,
     relative,
 )
+from foliot.cli.usage import format_usage
 from foliot.domain.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
@@ -370,6 +371,7 @@ def run_page(run: RunOut, zone: str, now: datetime) -> Block:
             ("finished", at(run.finished_at)),
             ("progress", _progress(run)),
             ("took", run_duration(run) or None),
+            ("used", format_usage(run.usage) if run.usage else None),
             ("late by", format_milliseconds(run.lag_ms) if run.lag_ms else None),
             ("where", _worker(run)),
             ("error", _final_error(run)),

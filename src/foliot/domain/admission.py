@@ -51,7 +51,7 @@ class StartRequest(NamedTuple):
     may_cancel_live: bool = True
     is_frozen: bool = False
     is_type_off: bool = False
-    is_over_quota: bool = False  # its workspace or owner has no fire left today
+    over_quota: SkipReason | None = None  # its workspace or owner has no fire left: quota or budget
     gate: Dependencies | None = None
     planned_for: datetime | None = None  # a run at a gate gives way to the planned time after this
     due_at: datetime | None = None  # of a new run that a window has let through at this instant
@@ -120,9 +120,7 @@ def admit(request: StartRequest) -> Admission:
     match request.stage:
         case Stage.NEW:
             answer = _admit_new(request)
-            return (
-                Skip(SkipReason.QUOTA) if request.is_over_quota and not isinstance(answer, Skip) else answer
-            )
+            return Skip(request.over_quota) if request.over_quota and not isinstance(answer, Skip) else answer
         case Stage.QUEUED:
             return _admit_queued(request)
         case Stage.LATE:

@@ -26,6 +26,7 @@ from foliot.domain.run import Target, TargetKind
 from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
 from foliot.domain.schedule.calendar import CalendarScope
+from foliot.domain.usage import Budget
 from foliot.domain.webhooks import CHECK_IN
 
 Json = Mapping[str, Any]
@@ -56,6 +57,7 @@ class Spec:
     read_only: bool = False  # on a host, several that only look go at once
     retry_timeouts: bool = True  # False: a timed-out attempt ends the run
     shadow: bool = False  # True: planned times are recorded and do not run
+    budgets: tuple[Budget, ...] = ()  # of what its runs use
 
     def is_in(self, scope: CalendarScope) -> bool:
         target = self.target

@@ -58,7 +58,11 @@ class EventHandler:
             "workflow_id": config.get("workflow_id"),
             "trigger_node_id": config.get("trigger_node_id"),
         }
-        kept = {name: config[name] for name in ("headers", "success", "timeout", "sign") if name in config}
+        kept = {
+            name: config[name]
+            for name in ("headers", "success", "timeout", "sign", "usage")
+            if name in config
+        }
         asking = config.get("success_when", SuccessWhen().model_dump(mode="json"))
         request = {"url": url, **kept, "body": event, "success_when": asking}
         return await self._http.run(replace(assignment, config=request))

@@ -47,8 +47,10 @@ from foliot.handlers.placeholders import (
     needed_values,
 )
 from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
+from foliot.wire.amounts import MOST_UNITS, read_usage
 from foliot.wire.durations import Duration, read_duration, write_duration
 from foliot.wire.shape import Shape, described, refusal
+from foliot.wire.usage import Unit
 
 # These frame and route the request: two readers of one request must not differ about them.
 RESERVED_HEADERS = frozenset(
@@ -186,6 +188,13 @@ class HttpConfig(Shape):
     timeout: Duration | None = Field(
         default=None, description="For the whole exchange; the job's own timeout holds beside it."
     )
+    usage: dict[Unit, Annotated[str, StringConstraints(min_length=1, max_length=200)]] = Field(
+        default={},
+        max_length=MOST_UNITS,
+        description="What the answer says was used: units, and the field of the JSON answer that has the amount of each, with dots "
+        "between its parts.",
+        examples=[{"tokens": "usage.total_tokens"}],
+    )
     sign: Annotated[Any, BeforeValidator(_secrets), WithJsonSchema(_SECRETS)] = Field(
         default=None, description="Secrets to sign each request with, by Standard Webhooks."
     )
@@ -235,6 +244,7 @@ class HttpHandler:
         answer = await self._send(outgoing, within)
         if isinstance(answer, HandlerResult):
             return answer
+        report_usage(assignment, answer)
         success = config.get("success") or ()
         if answer.status == ACCEPTED and ACCEPTED not in success:
             if config.get("success_when") is None:
@@ -283,6 +293,7 @@ class HttpHandler:
                 continue
             wait = retry_wait(found, self._clock.now())
             if (ended := _end_of_work(found, rule, self._clock.now())) is not None:
+                report_usage(assignment, found)
                 return ended
 
 
@@ -331,6 +342,18 @@ def _field(body: bytes, path: str) -> Any:
     except (ValueError, LookupError, TypeError):
         return None
     return value
+
+
+def report_usage(assignment: Assignment, answer: HttpAnswer) -> None:
+    """Report the amounts that the job's `usage` finds in the answer. What is no amount is logged: the work is done all the same."""
+    for unit, path in (assignment.config.get("usage") or {}).items():
+        value = _field(answer.body, path)
+        if value is None:
+            continue
+        try:
+            assignment.ctx.spend(read_usage({unit: value}))
+        except ValueError as error:
+            assignment.ctx.write("system", f"The usage at {path} was not taken: {error}")
 
 
 def _only_accepted(answer: HttpAnswer) -> HandlerResult:

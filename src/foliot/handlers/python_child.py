@@ -12,7 +12,9 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -23,6 +25,7 @@ from foliot.domain.logs import MOST_BYTES, MOST_LINES
 from foliot.handlers.python_call import bind_arguments, encode_error, is_async
 from foliot.handlers.python_names import find_allowed
 from foliot.sdk.context import Context
+from foliot.wire.amounts import add_usage
 
 PROGRESS_EVERY = 0.25  # seconds
 _stopped = threading.Event()
@@ -49,7 +52,7 @@ def main() -> None:
 
 
 class AnswerWriter:
-    """Send the answer of one call, and before it the lines, artifacts and progress of the function, from any of its threads.
+    """Send the answer of one call, and before it the lines, artifacts, progress and usage of the function, from any of its threads.
 
     What a thread says that outlives the call is dropped.
     """
@@ -61,6 +64,7 @@ class AnswerWriter:
         self._is_over = False
         self._lines_left = MOST_LINES + 1  # one more than is kept shows that there were more
         self._progress_at = 0.0  # on the monotonic clock
+        self._used: Mapping[str, Decimal] = {}
 
     @property
     def mark(self) -> str:
@@ -80,6 +84,10 @@ class AnswerWriter:
         if now >= self._progress_at or done >= total:
             self._progress_at = now + PROGRESS_EVERY
             self.send({"progress": [done, total, note]})
+
+    def spend(self, usage: Mapping[str, Decimal]) -> None:
+        self._used = add_usage(self._used, usage)  # what is too much is the function's own error
+        self.send({"usage": {unit: str(amount) for unit, amount in usage.items()}})
 
     def finish(self, answer: dict[str, Any]) -> None:
         self.send({"answer": answer}, is_last=True)
@@ -107,7 +115,9 @@ def _call(request: dict[str, Any], writer: AnswerWriter) -> dict[str, Any]:
         function = find_allowed(request["call"], request["packages"], is_loaded=request["is_loaded"])
         if request.get("only_find"):
             return {"output": is_async(function)}
-        ctx = Context.of_json(request["ctx"], writer.write, _stopped.is_set, writer.keep, writer.tell)
+        ctx = Context.of_json(
+            request["ctx"], writer.write, _stopped.is_set, writer.keep, writer.tell, writer.spend
+        )
         output = bind_arguments(function, request["input"], ctx, request.get("config"))()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not this process

@@ -27,6 +27,7 @@ from foliot.handlers.supervised_process import (
     SupervisedProcess,
 )
 from foliot.sdk.context import Context
+from foliot.wire.amounts import read_usage
 
 OUTPUT_WITHIN = 1.0  # seconds for the last printed output, once the answer has come
 MOST_IDLE = 100  # children, of all workspaces together
@@ -200,6 +201,8 @@ class PythonChild:
                         ctx.write(stream, text)
                     case {"progress": [done, total, note]}:
                         ctx.tell(done, total, note)
+                    case {"usage": dict(usage)}:
+                        ctx.spend(read_usage(usage))
                     case {"answer": dict(answer)}:
                         return answer
                     case _:

@@ -215,20 +215,24 @@ class ReadTools:
         job: JobRefOrAll = None,
         days: Annotated[int, Field(ge=1, le=90)] = 7,
     ) -> StatisticsAnswer:
-        """Count runs, successes, failures and skips of the last days, of one job or of all."""
+        """Count runs, successes, failures and skips of the last days, of one job or of all, and what they used this month."""
         async with self._connect(ctx) as client:
             if job is None:
                 everything = await client.stats(days=days)
                 totals, by_day = everything.totals, everything.days
+                used = await client.usage()
             else:
-                of_job = await client.jobs.stats((await find_job(client, job)).id, days=days)
+                found = (await find_job(client, job)).id
+                of_job = await client.jobs.stats(found, days=days)
                 totals, by_day = of_job.totals, of_job.days
+                used = await client.usage(job=found)
         rate = "" if totals.success_rate is None else f", {totals.success_rate} % of them succeeded"
         return StatisticsAnswer(
             sentence=f"{pluralize(totals.runs, 'run')} in all{rate}; {pluralize(totals.failures, 'failure')}, "
             f"{pluralize(totals.skips, 'skip')}.",
             totals=totals,
             days=by_day,
+            usage_this_month=used.totals,
         )
 
     @tool(MessagesAnswer)

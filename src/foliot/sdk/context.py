@@ -6,13 +6,18 @@ import mimetypes
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from foliot.wire.amounts import add_usage, read_usage
+
+Amount = int | float | str | Decimal
 WriteLines = Callable[[str, str], None]  # the stream, and one or more lines
 StoreArtifact = Callable[[str, bytes, str], object]  # name, content, media type
 ReportProgress = Callable[[float, float, str], None]  # done, total, note
+ReportUsage = Callable[[Mapping[str, Decimal]], None]  # amounts by unit
 MAX_ARTIFACT_BYTES = 20 * 1024 * 1024
 
 
@@ -26,6 +31,10 @@ def discard_artifact(name: str, data: bytes, media_type: str) -> None:
 
 def discard_progress(done: float, total: float, note: str) -> None:
     """Ignore progress, outside a worker."""
+
+
+def discard_usage(usage: Mapping[str, Decimal]) -> None:
+    """Ignore usage, outside a worker."""
 
 
 def never_stopping() -> bool:
@@ -70,6 +79,7 @@ class Context:
     upstream: Upstream | None = field(
         default=None, hash=False
     )  # where the end of another job's run triggered it
+    spend: ReportUsage = field(default=discard_usage, repr=False, compare=False)
 
     @property
     def cancelled(self) -> bool:
@@ -116,6 +126,14 @@ class Context:
         guessed = mimetypes.guess_type(name)[0] or ("text/plain" if isinstance(data, str) else None)
         self.keep(name, bytes(content), media_type or guessed or "application/octet-stream")
 
+    def report_usage(self, usage: Mapping[str, Amount] | None = None, /, **units: Amount) -> None:
+        """Report what this attempt has used, in any units: `ctx.report_usage(tokens=1200, usd="0.0123")`. Calls add up.
+
+        It is stored with the end of the attempt, whether that succeeds or fails. An amount is never negative and has at most
+        nine decimals; text and Decimal are exact. Budgets of the job and of its workspace count it.
+        """
+        self.spend(read_usage({**(usage or {}), **units}))
+
     def as_json(self) -> dict[str, Any]:
         named = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         deadline = self.deadline and self.deadline.isoformat()
@@ -134,6 +152,7 @@ class Context:
         is_stopping: Callable[[], bool] = never_stopping,
         keep: StoreArtifact = discard_artifact,
         tell: ReportProgress = discard_progress,
+        spend: ReportUsage = discard_usage,
     ) -> Context:
         planned_for, deadline = datetime.fromisoformat(data["planned_for"]), data.get("deadline")
         given = data | {
@@ -141,7 +160,7 @@ class Context:
             "deadline": None if deadline is None else datetime.fromisoformat(deadline),
             "upstream": None if data.get("upstream") is None else Upstream(**data["upstream"]),
         }
-        return cls(**given, write=write, is_stopping=is_stopping, keep=keep, tell=tell)
+        return cls(**given, write=write, is_stopping=is_stopping, keep=keep, tell=tell, spend=spend)
 
 
 class FakeContext(Context):
@@ -152,12 +171,13 @@ class FakeContext(Context):
     assert ctx.lines == ["sent 12 mails"]
     """
 
-    __slots__ = ("artifacts", "lines", "reported")
+    __slots__ = ("artifacts", "lines", "reported", "used")
 
     def __init__(self, **fields: Any) -> None:
         self.lines: list[str] = []
         self.reported: list[tuple[float, float, str]] = []  # done, total, note
         self.artifacts: dict[str, bytes] = {}
+        self.used: dict[str, Decimal] = {}  # by unit
         known = {
             "workspace_id": "00000000-0000-0000-0000-000000000001",
             "job_id": "00000000-0000-0000-0000-000000000002",
@@ -169,7 +189,10 @@ class FakeContext(Context):
             "planned_for": datetime(2027, 1, 15, 12, tzinfo=UTC),
             "workspace": "default",
         }
-        super().__init__(**{**known, **fields}, write=self._line, keep=self._artifact, tell=self._progress)
+        given = {**known, **fields}
+        super().__init__(
+            **given, write=self._line, keep=self._artifact, tell=self._progress, spend=self._usage
+        )
 
     def _line(self, stream: str, text: str) -> None:
         self.lines += text.split("\n")
@@ -179,3 +202,6 @@ class FakeContext(Context):
 
     def _progress(self, done: float, total: float, note: str) -> None:
         self.reported.append((done, total, note))
+
+    def _usage(self, usage: Mapping[str, Decimal]) -> None:
+        self.used = add_usage(self.used, usage)

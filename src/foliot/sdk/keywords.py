@@ -22,6 +22,7 @@ from foliot.wire.jobs import (
 )
 from foliot.wire.runs import RunStatus, Trigger
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
+from foliot.wire.usage import BudgetIn
 
 Object = Mapping[str, Any]
 ScheduleLike = str | CronIn | IntervalIn | OnceIn | ManualIn | WordsIn | Object
@@ -47,6 +48,7 @@ class JobKeywords(JobFieldKeywords, total=False):
     tags: Sequence[str]
     external_ref: Object | None
     notify: Notify | Object | None
+    budgets: Sequence[BudgetIn | Object]
 
 
 class DefaultKeywords(TypedDict, total=False):

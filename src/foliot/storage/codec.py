@@ -1,6 +1,6 @@
 """Values <-> canonical JSON: fields that have their default are left out, so equal values are equal text.
 
-Dataclasses are objects, tuples and sets are lists, durations are seconds, instants and times of day ISO text. In a union of
+Dataclasses are objects, tuples and sets are lists, durations are seconds, instants, times of day and decimals text. In a union of
 dataclasses the key `kind` names the member.
 """
 
@@ -11,6 +11,7 @@ import json
 import types
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, partial
 from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -35,7 +36,7 @@ def encode(value: Any, kind: Any = None) -> Any:
             return int(seconds) if seconds == int(seconds) else seconds
         case datetime() | date() | time():
             return value.isoformat()
-        case UUID():
+        case UUID() | Decimal():
             return str(value)
         case frozenset():
             return sorted(encode(item) for item in value)

@@ -33,6 +33,7 @@ TAGS = {
     "calendars": "Named periods in which jobs must not run, or may only run.",
     "freezes": "Temporary holds over jobs.",
     "limits": "How many runs may be under way at once.",
+    "usage": "What runs used (tokens, money, any unit), and budgets.",
     "events": "A live stream of what happens.",
     "incidents": "Failures that need a look, and what was sent about them.",
     "channels": "Where notifications go.",

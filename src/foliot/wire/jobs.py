@@ -11,6 +11,7 @@ from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
 from foliot.wire.schedules import PlannedOut, ScheduleIn, ScheduleOut
 from foliot.wire.shape import LOWER_WORD, ONE_LINE, TRIMMED, Shape, described, tag
+from foliot.wire.usage import BudgetIn
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -191,6 +192,12 @@ class JobFields(Shape):
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)
     external_ref: JsonObject | None = None
+    budgets: list[BudgetIn] = Field(
+        default=[],
+        max_length=10,
+        description="How much its runs may use, by the usage that they report.",
+        examples=[[{"unit": "usd", "amount": "25", "period": "month"}]],
+    )
     notify: Notify | None = Field(
         default=None,
         description="Null: the notification rules decide. All kinds false: nobody hears of it.",

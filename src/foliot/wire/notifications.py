@@ -39,6 +39,8 @@ EventName = Literal[
     "expiring",
     "zone_data_changed",
     "channel_disabled",
+    "budget_warning",
+    "budget_exceeded",
 ]
 
 

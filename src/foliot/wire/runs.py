@@ -9,6 +9,7 @@ from pydantic import Field
 from foliot.wire.instants import Id, Instant, WallTime
 from foliot.wire.jobs import JsonObject
 from foliot.wire.shape import Shape
+from foliot.wire.usage import Amount
 
 RunStatus = Literal[
     "ready", "waiting", "running", "succeeded", "failed", "timed_out", "interrupted", "cancelled", "skipped"
@@ -153,6 +154,11 @@ class RunOut(Shape):
     )
     progress: ProgressOut | None = Field(
         default=None, description="While it runs and reports progress; at most a second old."
+    )
+    usage: dict[str, Amount] | None = Field(
+        default=None,
+        description="What its attempts used, by unit, as reported when each ended; null in lists.",
+        examples=[{"tokens": "1200", "usd": "0.0123"}],
     )
 
 

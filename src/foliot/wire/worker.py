@@ -12,6 +12,7 @@ from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import HostName, JsonObject, TypeName
 from foliot.wire.runs import Trigger
 from foliot.wire.shape import Shape, described
+from foliot.wire.usage import UsageAmounts
 
 LONGEST_WAIT = timedelta(seconds=30)
 MOST_REPORTS = 500
@@ -234,6 +235,11 @@ class ReportItem(Shape):
     )
     note: str = Field(default="", max_length=4_000, description="Of skipped: why.")
     output: Any = None
+    usage: UsageAmounts = Field(
+        default={},
+        description="What the attempt used, by unit.",
+        examples=[{"tokens": "1200", "usd": "0.0123"}],
+    )
 
 
 class ReportIn(Shape):

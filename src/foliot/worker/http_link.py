@@ -227,6 +227,8 @@ def _report_item(report: Report) -> wire.ReportItem:
     fields: dict[str, Any] = {"run_id": report.run_id, "fence": report.fence}
     if report.output is not None:
         fields["output"] = report.output
+    if report.usage:
+        fields["usage"] = dict(report.usage)
     return wire.ReportItem(**fields, **_outcome(report.outcome))
 
 

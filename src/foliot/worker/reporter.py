@@ -90,7 +90,9 @@ class Reporter:
 
     async def _send_failure(self, report: Report) -> frozenset[RunId]:
         try:
-            return await self._link.report([report._replace(outcome=Failed(REPORT_REFUSED), output=None)])
+            return await self._link.report(
+                [report._replace(outcome=Failed(REPORT_REFUSED), output=None, usage=None)]
+            )
         except Unavailable:
             raise
         except Exception:

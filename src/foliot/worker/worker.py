@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
+from foliot.domain.usage import Usage
 from foliot.handlers.registry import UNKNOWN_TYPE, Assignment, Handler, HandlerResult, failed, takes_permit
 from foliot.sdk.context import Context, Upstream
 from foliot.services.settlement.report import Report
 from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import HeartbeatReply
+from foliot.wire.amounts import add_usage
 from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.attempt import run_handler
 from foliot.worker.deadlines import Deadlines
@@ -38,6 +41,7 @@ AT_ONCE = timedelta(0)
 CHECK_EVERY = 1.0  # seconds between claims when no hint comes
 ENDS_WITHIN = 1.5  # seconds for attempts to end once they must stop
 EXTERNAL_RUNS = 1_000  # runs at once that take no permit
+_usage_lock = threading.Lock()  # of all attempts: few report usage, and it is held for microseconds
 
 
 @dataclass(slots=True, eq=False)
@@ -51,12 +55,19 @@ class Attempt:
     task: asyncio.Task[None] | None = None  # set once the attempt waits, and can be cancelled
     over: bool = False
     has_output: bool = False  # log lines, artifacts or progress
+    usage: Usage | None = None
 
     def is_ended(self) -> bool:
         return self.end is not None
 
     def ended_by(self) -> Outcome | None:
         return self.end
+
+    def add_usage(self, more: Usage) -> None:
+        """Add what the handler reports, from any thread, to what the attempt has used."""
+        with _usage_lock:
+            if not self.over:
+                self.usage = add_usage(self.usage or {}, more)
 
     def is_over(self) -> bool:
         """Return whether the attempt is over: later output of a thread it left behind is dropped.
@@ -266,7 +277,9 @@ class Worker:
         run_id, fence = key
         job_id, worker_id = attempt.work.claimed.job_id, attempt.worker_id
         # Before it leaves `_attempts`, so that heartbeats always name it.
-        self.reporter.put(Report(run_id, job_id, fence, worker_id, result.outcome, result.output))
+        self.reporter.put(
+            Report(run_id, job_id, fence, worker_id, result.outcome, result.output, attempt.usage)
+        )
         del self._attempts[key]
         attempt.places.give_back(attempt.work)
         self.wake()
@@ -314,6 +327,7 @@ class Worker:
             number=work.number,
             triggered_by=work.triggered_by,
             upstream=None if work.upstream is None else Upstream(**work.upstream),
+            spend=attempt.add_usage,
         )
         return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
 

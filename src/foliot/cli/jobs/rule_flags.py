@@ -1,4 +1,4 @@
-"""The flags of a job's rules that are more than one value: window, calendars, dependencies, breaker, retry, retention."""
+"""The flags of a job's rules that are more than one value: window, calendars, dependencies, breaker, budgets, retry, retention."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from foliot.cli.lookup import find_job
+from foliot.cli.usage import read_budget
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class RuleFlags:
     keep: Annotated[str | None, typer.Option(help="Keep its runs so long: 90d.", metavar="DURATION")] = None
     keep_last: Annotated[int | None, typer.Option(help="Keep its last runs.", min=1, metavar="N")] = None
 
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How much its runs may use: usd=25, tokens=1e6/day, usd=5/day,warn_at=0.5,action=warn; repeatable; none.",
+            metavar="BUDGET",
+        ),
+    ] = None
+
     def added_to(self, job: dict[str, Any], client: Client) -> dict[str, Any]:
         """Return the job with these rules. Calendars and jobs are looked up by name."""
         from foliot.cli.calendars import find_calendar  # it costs every command its start
@@ -67,6 +76,7 @@ class RuleFlags:
             depends_on=_listed(self.depends_on, lambda each: _dependency(client, each)),
             breaker=self._breaker(),
             retention=_given(keep=self.keep, keep_last=self.keep_last) or None,
+            budgets=_listed(self.budget, read_budget),
             retry={**job.get("retry", {}), **retry} if retry else None,
         )
         cleared = {"window": None} if self.window == NONE else {}

@@ -68,6 +68,7 @@ class Question:
     freezes: tuple[Freeze, ...] = ()
     switched_off: str | None = None  # the type is disabled in the workspace, for this reason
     no_fires_until: datetime | None = None  # the quota of fires per day is used up until then
+    closed_until: datetime | None = None  # a budget of the workspace is used up until then
     waits_for: str | None = (
         None  # what a fixed_delay or triggered job waits for: "run 12", "the job daily sync"
     )
@@ -190,6 +191,8 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
         return why + _given(question.switched_off), next_step
     if job.shadow:
         return SENTENCES[SkipReason.SHADOW]
+    if question.closed_until is not None and planned.due_at < question.closed_until:
+        return AHEAD[SkipReason.BUDGET], SENTENCES[SkipReason.BUDGET][1]
     if question.no_fires_until is not None and planned.due_at < question.no_fires_until:
         return AHEAD[SkipReason.QUOTA], SENTENCES[SkipReason.QUOTA][1]
     if job.max_runs is not None and question.runs_created >= job.max_runs:

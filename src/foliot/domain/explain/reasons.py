@@ -45,6 +45,10 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "the quota of fires per day was used up, that of the workspace or of the job's owner",
         "Let jobs fire less often, or ask an administrator for a higher fires_per_day. The count starts again at midnight UTC.",
     ),
+    SkipReason.BUDGET: (
+        "a budget of the workspace was used up",
+        "See `foliot usage`. An administrator can raise the budget; otherwise jobs run again when its day or month (UTC) ends.",
+    ),
     SkipReason.DST_GAP: (
         "its local time did not exist: the clocks jumped over it",
         "Set the schedule's gap to next_valid or shift to run it on such days.",
@@ -66,6 +70,7 @@ AHEAD: dict[SkipReason, str] = {
     SkipReason.BLACKOUT: "a calendar of this job forbids running then",
     SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
     SkipReason.QUOTA: "the quota of fires per day is used up for today, that of the workspace or of the job's owner",
+    SkipReason.BUDGET: "a budget of the workspace is used up until its day or month ends",
 }
 
 

@@ -212,6 +212,8 @@ _INFO = {
     NoticeEvent.CHANNEL_DISABLED: ("was disabled", Severity.BAD),
     NoticeEvent.EXPIRING: ("ends soon", Severity.BAD),
     NoticeEvent.ZONE_DATA_CHANGED: ("runs at another instant", Severity.NEUTRAL),
+    NoticeEvent.BUDGET_WARNING: ("nears its budget", Severity.BAD),
+    NoticeEvent.BUDGET_EXCEEDED: ("has used up its budget", Severity.BAD),
 }
 
 

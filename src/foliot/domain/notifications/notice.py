@@ -34,6 +34,8 @@ class NoticeEvent(StrEnum):
     EXPIRING = "expiring"  # a job's last planned time or a key's end is near
     ZONE_DATA_CHANGED = "zone_data_changed"  # new zone data moved the next planned time
     CHANNEL_DISABLED = "channel_disabled"
+    BUDGET_WARNING = "budget_warning"  # a share of a budget is used
+    BUDGET_EXCEEDED = "budget_exceeded"  # a budget is used up
     EVENT = "event"  # of the event stream; webhook channels name its kinds, rules do not
 
 
@@ -79,6 +81,8 @@ class Notice:
         """Return the events under which rules know this fact."""
         if self.event is NoticeEvent.RUN_FAILED and self.facts.get("retries", 0) > 0:
             return frozenset({self.event, NoticeEvent.RETRIES_EXHAUSTED})
+        if self.event is NoticeEvent.JOB_AUTO_PAUSED and "budget" in self.facts:
+            return frozenset({self.event, NoticeEvent.BUDGET_EXCEEDED})
         return frozenset({self.event})
 
 

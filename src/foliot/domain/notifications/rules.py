@@ -119,6 +119,8 @@ DEFAULT_EVENTS = (
     NoticeEvent.STUCK,
     NoticeEvent.EXPIRING,
     NoticeEvent.ZONE_DATA_CHANGED,
+    NoticeEvent.BUDGET_WARNING,
+    NoticeEvent.BUDGET_EXCEEDED,
 )
 _DEFAULT_ID = RuleId(UUID(int=0))
 

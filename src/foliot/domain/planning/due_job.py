@@ -31,4 +31,5 @@ class DueJob:
     gate: Dependencies | None = None
     is_type_off: bool = False  # in its workspace
     fires_left: int | None = None  # today, by the quotas of its workspace and owner; None: no quota
+    is_over_budget: bool = False  # a budget of its workspace is used up
     rules: Rules | None = None  # set where the timer alone allows the fast path

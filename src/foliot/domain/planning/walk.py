@@ -227,8 +227,7 @@ class PlanningWalk:
             may_cancel_live=not self.made_live,
             is_frozen=self.is_frozen,
             is_type_off=self.due.is_type_off,
-            is_over_quota=self.due.fires_left is not None
-            and self.created - self.due.runs_created >= self.due.fires_left,
+            over_quota=self._over_quota(),
             gate=self.gate,
             planned_for=planned.planned_for,
             due_at=planned.due_at,
@@ -261,6 +260,14 @@ class PlanningWalk:
                 answer.consumes,
             )
         )
+
+    def _over_quota(self) -> SkipReason | None:
+        """Return why no further run may be made now: the budget of the workspace, or a quota of fires."""
+        if self.due.is_over_budget:
+            return SkipReason.BUDGET
+        left = self.due.fires_left
+        is_spent = left is not None and self.created - self.due.runs_created >= left
+        return SkipReason.QUOTA if is_spent else None
 
     def _end_gate_wait(self) -> None:
         self.records.append(EndGateWait(SkipReason.DEPENDENCY_FAILED, UPSTREAM_TOO_LATE))

@@ -22,6 +22,7 @@ class SkipReason(StrEnum):
     DEADLINE = "deadline"
     HOST_OFFLINE = "host_offline"
     QUOTA = "quota"
+    BUDGET = "budget"
     DST_GAP = "dst_gap"
     TYPE_DISABLED = "type_disabled"
     SCHEDULER_ERROR = "scheduler_error"

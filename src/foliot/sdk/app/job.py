@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from foliot.sdk.app.inputs import FunctionInputs
 from foliot.sdk.app.options import SCHEDULES, AppDefinitionError, JobOptions, as_json, check_options
@@ -146,18 +146,17 @@ class JobType(Generic[P, R]):
         return f"<job type {self.name!r} of app {self.app.name!r}: {self.call}>"
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON schema of a job's config."""
-        if self.config is None:
-            return {"type": "object"}
-        from pydantic import TypeAdapter
+        """Return the JSON schema of a job's config, with that of the input beside it (`x-input-schema`) where the function names its type."""
+        return _schema_of(self.name, self.config) | self._input_schema()
 
+    def _input_schema(self) -> dict[str, Any]:
+        """The schema of the input where its type names fields, such as a TypedDict: the console makes a form of it."""
         try:
-            return TypeAdapter(self.config).json_schema()
-        except Exception as error:
-            raise AppDefinitionError(
-                f"The config of {self.name} has no JSON schema: {error}",
-                hint="Use a pydantic model, a dataclass or a TypedDict.",
-            ) from error
+            hint = get_type_hints(self.function).get("input") if "input" in self._takes else None
+            found = _schema_of(self.name, hint)
+        except (AppDefinitionError, NameError, TypeError):
+            return {}  # the form falls back to JSON
+        return {"x-input-schema": found} if "properties" in found and "$defs" not in found else {}
 
     def bound(self, config: Mapping[str, Any], given: Mapping[str, Any], ctx: Context) -> Callable[[], Any]:
         """Return the call with its arguments. Raise ValueError if the config is not valid."""
@@ -170,3 +169,17 @@ class JobType(Generic[P, R]):
         from pydantic import TypeAdapter
 
         return TypeAdapter(self.config).validate_python(dict(config))
+
+
+def _schema_of(name: str, shape: Any) -> dict[str, Any]:
+    if shape is None:
+        return {"type": "object"}
+    from pydantic import TypeAdapter
+
+    try:
+        return TypeAdapter(shape).json_schema()
+    except Exception as error:
+        raise AppDefinitionError(
+            f"The config of {name} has no JSON schema: {error}",
+            hint="Use a pydantic model, a dataclass or a TypedDict.",
+        ) from error

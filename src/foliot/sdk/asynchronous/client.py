@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foliot.sdk.asynchronous.hosts import AsyncHostsApi
     from foliot.sdk.asynchronous.identity import AsyncKeysApi, AsyncMembersApi, AsyncWorkspacesApi
     from foliot.sdk.asynchronous.jobs import AsyncJobsApi
-    from foliot.sdk.asynchronous.limits import AsyncLimitsApi
+    from foliot.sdk.asynchronous.limits import AsyncBudgetsApi, AsyncLimitsApi
     from foliot.sdk.asynchronous.notifications import (
         AsyncChannelsApi,
         AsyncDeliveriesApi,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from foliot.wire.imports import ImportIn, ImportOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
+    from foliot.wire.usage import UsageOut
 
 
 class AsyncClient:
@@ -105,6 +106,12 @@ class AsyncClient:
         from foliot.sdk.asynchronous.limits import AsyncLimitsApi  # noqa: PLC0415
 
         return AsyncLimitsApi(self._http)
+
+    @cached_property
+    def budgets(self) -> AsyncBudgetsApi:
+        from foliot.sdk.asynchronous.limits import AsyncBudgetsApi  # noqa: PLC0415
+
+        return AsyncBudgetsApi(self._http)
 
     @cached_property
     def defaults(self) -> AsyncDefaultsApi:
@@ -234,6 +241,15 @@ class AsyncClient:
 
         query = {"days": days, "percentiles": percentiles}
         return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
+
+    async def usage(
+        self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None
+    ) -> UsageOut:
+        """Return what runs used in a month of UTC, such as "2026-11": in total, by day and by job; and the budgets."""
+        from foliot.wire.usage import UsageOut  # noqa: PLC0415
+
+        query = {"month": month, "job": job, "unit": unit}
+        return await self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
 
     async def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""

@@ -1,11 +1,15 @@
-"""`client.limits`: how many runs may execute at a time."""
+"""`client.limits`: how many runs may execute at a time. `client.budgets`: how much they may use."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone
 from foliot.sdk.request import ApiRequest, without_none
 from foliot.sdk.response import raise_for_error, reader
 from foliot.wire.fleet import LimitOut, LimitsOut
+from foliot.wire.usage import BudgetIn, BudgetsOut
 
 
 class AsyncLimitWrites(AsyncWrites[Changed, Gone]):
@@ -29,3 +33,21 @@ class AsyncLimitsApi(AsyncLimitWrites[LimitOut, None]):
 
     async def list(self) -> LimitsOut:
         return await self._http.read(LimitsOut, ApiRequest("GET", "/limits"))
+
+
+class AsyncBudgetWrites(AsyncWrites[Changed, None]):
+    async def set(self, budgets: Sequence[BudgetIn | Mapping[str, Any]]) -> Changed:
+        """Replace the budgets of the workspace, such as [{"unit": "usd", "amount": "25", "period": "month"}]. For administrators."""
+        items = [
+            each.model_dump(mode="json") if isinstance(each, BudgetIn) else dict(each) for each in budgets
+        ]
+        return await self._write(self._changed, ApiRequest("PUT", "/budgets", body={"items": items}))
+
+
+class AsyncBudgetsApi(AsyncBudgetWrites[BudgetsOut]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(BudgetsOut), raise_for_error)
+        self.dry_run = AsyncBudgetWrites(http, reader(BudgetsOut), raise_for_error, dry_run=True)
+
+    async def list(self) -> BudgetsOut:
+        return await self._http.read(BudgetsOut, ApiRequest("GET", "/budgets"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -47,6 +48,14 @@ class AsyncRunWrites(AsyncWrites[Changed, None]):
         """Repeat a finished run, as a new run. `input` is merged over its input."""
         body = without_none(input=input, override=override)
         request = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
+        return await self._write(self._changed, request)
+
+    async def report_usage(
+        self, run_id: Ref, usage: Mapping[str, Decimal | str | float], *, idempotency_key: str | None = None
+    ) -> Changed:
+        """Add usage that the run's handler did not report, such as {"tokens": 1200}. Each call adds."""
+        body = {"usage": {unit: str(amount) for unit, amount in usage.items()}}
+        request = post("/runs/{run_id}/usage", {"run_id": run_id}, body=body, key=idempotency_key)
         return await self._write(self._changed, request)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foliot.sdk.synchronous.hosts import HostsApi
     from foliot.sdk.synchronous.identity import KeysApi, MembersApi, WorkspacesApi
     from foliot.sdk.synchronous.jobs import JobsApi
-    from foliot.sdk.synchronous.limits import LimitsApi
+    from foliot.sdk.synchronous.limits import BudgetsApi, LimitsApi
     from foliot.sdk.synchronous.notifications import (
         ChannelsApi,
         DeliveriesApi,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from foliot.wire.imports import ImportIn, ImportOut
     from foliot.wire.reports import AgendaOut, StatsOut
     from foliot.wire.schedules import PreviewOut
+    from foliot.wire.usage import UsageOut
 
 
 class Client:
@@ -106,6 +107,12 @@ class Client:
         from foliot.sdk.synchronous.limits import LimitsApi  # noqa: PLC0415
 
         return LimitsApi(self._http)
+
+    @cached_property
+    def budgets(self) -> BudgetsApi:
+        from foliot.sdk.synchronous.limits import BudgetsApi  # noqa: PLC0415
+
+        return BudgetsApi(self._http)
 
     @cached_property
     def defaults(self) -> DefaultsApi:
@@ -235,6 +242,13 @@ class Client:
 
         query = {"days": days, "percentiles": percentiles}
         return self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
+
+    def usage(self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None) -> UsageOut:
+        """Return what runs used in a month of UTC, such as "2026-11": in total, by day and by job; and the budgets."""
+        from foliot.wire.usage import UsageOut  # noqa: PLC0415
+
+        query = {"month": month, "job": job, "unit": unit}
+        return self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
 
     def me(self) -> MeOut:
         """Return the caller, its key and its workspace."""

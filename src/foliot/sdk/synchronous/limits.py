@@ -1,12 +1,16 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""`client.limits`: how many runs may execute at a time."""
+"""`client.limits`: how many runs may execute at a time. `client.budgets`: how much they may use."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from foliot.sdk.request import ApiRequest, without_none
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes
 from foliot.wire.fleet import LimitOut, LimitsOut
+from foliot.wire.usage import BudgetIn, BudgetsOut
 
 
 class LimitWrites(Writes[Changed, Gone]):
@@ -28,3 +32,21 @@ class LimitsApi(LimitWrites[LimitOut, None]):
 
     def list(self) -> LimitsOut:
         return self._http.read(LimitsOut, ApiRequest("GET", "/limits"))
+
+
+class BudgetWrites(Writes[Changed, None]):
+    def set(self, budgets: Sequence[BudgetIn | Mapping[str, Any]]) -> Changed:
+        """Replace the budgets of the workspace, such as [{"unit": "usd", "amount": "25", "period": "month"}]. For administrators."""
+        items = [
+            each.model_dump(mode="json") if isinstance(each, BudgetIn) else dict(each) for each in budgets
+        ]
+        return self._write(self._changed, ApiRequest("PUT", "/budgets", body={"items": items}))
+
+
+class BudgetsApi(BudgetWrites[BudgetsOut]):
+    def __init__(self, http: Transport) -> None:
+        super().__init__(http, reader(BudgetsOut), raise_for_error)
+        self.dry_run = BudgetWrites(http, reader(BudgetsOut), raise_for_error, dry_run=True)
+
+    def list(self) -> BudgetsOut:
+        return self._http.read(BudgetsOut, ApiRequest("GET", "/budgets"))

@@ -80,6 +80,7 @@ class JobContext:
             gate=self.gates.get(row.job_id),
             is_type_off=self.is_off(row),
             fires_left=self.fire_quotas.left_for(row),
+            is_over_budget=row.workspace_id in self.fire_quotas.closed,
             rules=row.rules if row.is_fast_path and not job.timetable.calendars else None,
         )
 

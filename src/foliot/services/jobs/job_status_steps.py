@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.access import Actor, Scope
+from foliot.domain.access import ENGINE, Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.job import JobLoad
@@ -57,6 +57,7 @@ class Stop:
     reason: str | None = None
     until: datetime | None = None
     dropped: int = 0  # runs that the pause ended
+    budget: str | None = None  # the unit of the budget that is used up
 
     def check(self, now: datetime) -> None:
         if self.until is not None and self.until <= now:
@@ -113,7 +114,8 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     """Pause or disable jobs whose timers are locked, all or none. The number of statements does not grow with the number of jobs."""
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
-    moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
+    facts = {} if order.budget is None else {"budget": order.budget}
+    moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason, facts) for row in rows]
     await timers.clear_due(tx, *job_ids)
     await jobs.change_status(tx, moves, by.name)
     held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
@@ -126,6 +128,8 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
         if order.dropped:
             after["dropped_runs"] = order.dropped
         await jobs.set_paused_until(tx, order.until, *job_ids)
+    if by is ENGINE:  # the change of the status is its audit entry
+        return
     action = "job.paused" if order.event is JobEvent.PAUSE else "job.disabled"
     entries = [
         AuditEntry(action, "job", str(row.job_id), by, before={"status": row.status.value}, after=after)

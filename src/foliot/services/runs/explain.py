@@ -73,6 +73,7 @@ async def explain_instant(
                 freezes=await asked.freezes(min(at, tx.now)),
                 switched_off=await asked.switched_off(),
                 no_fires_until=await fire_quotas.used_up_until(tx, job_id),
+                closed_until=await fire_quotas.closed_until(tx),
                 waits_for=await asked.hangs_on(),
                 status_by=subject.status_by,
                 gate=await asked.upstreams(EdgeMode.GATE) or None,

@@ -18,7 +18,7 @@ from foliot.services.cursors import ListPage, instant, read_cursor, write_cursor
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
 from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
-from foliot.storage.runs import run_history, run_search
+from foliot.storage.runs import run_history, run_search, usage
 from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RecentRun, RunRecord
 from foliot.storage.runs.run_search import ErrorSample, RunCursor, RunFilter, RunPage
 from foliot.storage.tx import Database, Role, Tx
@@ -97,6 +97,7 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
             and (await members.name_actor(tx, found.triggered_by) or OF_THE_INSTALLATION),
             artifacts=tuple(await artifacts.list_of_run(tx, run_id)) if tried else (),
             next_try=await _next_try(tx, found, tried),
+            usage=await usage.load_of_run(tx, run_id),
         )
 
 

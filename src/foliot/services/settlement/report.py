@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.domain.settlement.settle import settle_orphan
+from foliot.domain.usage import Usage
 from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.services.settlement.settle_steps import lock_for_settlement
+from foliot.services.settlement.usage_steps import record_reported_usage
 from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.queue import leases
 from foliot.storage.queue.leases import Lease, LeaseKey, SettledAttempt
@@ -32,6 +34,7 @@ class Report(NamedTuple):
     worker_id: WorkerId
     outcome: Outcome
     output: Any = None
+    usage: Usage | None = None  # what the attempt used, by unit
 
 
 async def report(database: Database, reports: Sequence[Report]) -> frozenset[RunId]:
@@ -49,6 +52,8 @@ async def report(database: Database, reports: Sequence[Report]) -> frozenset[Run
 
 async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
     """Settle the successes on the fast path by one statement, then decide the other reports one by one."""
+    if any(each.usage for each in reports):
+        await record_reported_usage(tx, reports)
     successes = {
         each.run_id: (each.run_id, each.fence, each.worker_id, each.output)
         for each in reports

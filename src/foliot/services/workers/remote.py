@@ -22,6 +22,7 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.policy import LONGEST_WAIT
 from foliot.domain.run import Progress
+from foliot.domain.usage import Usage
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
@@ -51,6 +52,7 @@ class RemoteReport(NamedTuple):
     fence: int
     outcome: Outcome
     output: Any = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ async def report(
         found = await _found(tx, speaker, worker_id)
         mine = {each.run_id: each for each in await workers.list_leases(tx, worker_id)} if found else {}
         reports = [
-            Report(each.run_id, held.job_id, each.fence, worker_id, each.outcome, each.output)
+            Report(each.run_id, held.job_id, each.fence, worker_id, each.outcome, each.output, each.usage)
             for each in received
             if (held := mine.get(each.run_id)) is not None and held.fence == each.fence
         ]

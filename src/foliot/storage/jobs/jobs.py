@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -86,6 +86,7 @@ class StatusChange:
     job_id: JobId
     status: JobStatus
     reason: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)  # more for the notice of it
 
 
 async def is_in_app(tx: Tx, app: str, name: str) -> bool:
@@ -219,6 +220,7 @@ async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
             "job_ids": [change.job_id for change in moves],
             "statuses": [change.status.value for change in moves],
             "reasons": [change.reason for change in moves],
+            "facts": [Jsonb(change.facts) for change in moves],
             "audit_ids": tx.new_ids(len(moves)),
             "by": by,
             "engine": ENGINE,

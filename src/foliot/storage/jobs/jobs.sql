@@ -16,17 +16,18 @@ SELECT {columns} FROM jobs JOIN timers ON timers.job_id = jobs.id WHERE jobs.id 
 -- Writes both copies of the status: people filter jobs by it, the engine reads it in timers. Listeners get an event for changes by
 -- the engine; changes by people get theirs from the audit. Stops and resumes are notices; a stop by the engine is audited here. `old` reads
 -- the statement's snapshot, so it has the status before.
-WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[], %(audit_ids)s::uuid[]) AS new (job_id, status, reason, audit_id)),
+WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[], %(facts)s::jsonb[], %(audit_ids)s::uuid[])
+                         AS new (job_id, status, reason, facts, audit_id)),
      old AS (SELECT jobs.id, jobs.status FROM jobs JOIN new ON jobs.id = new.job_id),
      timed AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id),
      moved AS (UPDATE jobs
                   SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
                  FROM new WHERE jobs.id = new.job_id
-            RETURNING jobs.workspace_id, jobs.id, jobs.status, jobs.status_reason, new.audit_id),
+            RETURNING jobs.workspace_id, jobs.id, jobs.status, jobs.status_reason, new.facts, new.audit_id),
      noticed AS (
          INSERT INTO notices (workspace_id, event, at, job_id, facts)
          SELECT moved.workspace_id, named.event, %(now)s, moved.id,
-                jsonb_build_object('reason', moved.status_reason, 'by', %(by)s::text, 'status', moved.status)
+                jsonb_build_object('reason', moved.status_reason, 'by', %(by)s::text, 'status', moved.status) || moved.facts
            FROM moved JOIN old USING (id)
           CROSS JOIN LATERAL (SELECT CASE WHEN %(by)s = %(engine)s AND moved.status IN ('paused', 'failed') THEN 'job_auto_paused'
                                           WHEN moved.status IN ('paused', 'disabled') THEN 'job_paused'
@@ -109,6 +110,7 @@ SELECT id FROM jobs WHERE purged_at IS NOT NULL ORDER BY purged_at LIMIT 1 FOR U
 WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(most)s),
      gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id),
      tries AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id),
+     used AS (DELETE FROM run_usage USING doomed WHERE run_usage.run_id = doomed.id),
      lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
      heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id),
      files AS (DELETE FROM artifacts USING doomed WHERE artifacts.run_id = doomed.id RETURNING artifacts.id),
@@ -116,5 +118,6 @@ WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(m
 SELECT count(*) FROM gone;
 
 -- name: purge
-WITH days AS (DELETE FROM job_days WHERE job_id = %(id)s)
+WITH days AS (DELETE FROM job_days WHERE job_id = %(id)s),
+     used AS (DELETE FROM usage_days WHERE subject_id = %(id)s)
 DELETE FROM jobs WHERE id = %(id)s;

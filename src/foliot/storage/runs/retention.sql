@@ -34,6 +34,7 @@ doomed AS MATERIALIZED (
               FOR UPDATE OF runs SKIP LOCKED) AS old
      LIMIT %(most)s),
 tries AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id RETURNING attempts.run_id),
+used AS (DELETE FROM run_usage USING doomed WHERE run_usage.run_id = doomed.id),
 lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
 heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id),
 files AS (DELETE FROM artifacts USING doomed WHERE artifacts.run_id = doomed.id RETURNING artifacts.id),

@@ -13,6 +13,7 @@ from foliot.domain.ids import JobId, PrincipalId, RunId, WorkerId, WorkspaceId, 
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.run import Progress, RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
+from foliot.domain.usage import Usage
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 from foliot.storage.workers.workers import WorkerName
@@ -61,6 +62,7 @@ class RunRecord:
     called: WorkerName | None = None  # of its current or last worker
     artifacts: tuple[Artifact, ...] | None = None  # None if not loaded
     next_try: NextAttempt | None = None
+    usage: Usage | None = None  # None if not loaded
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,17 @@ class FireQuotas:
     """The fires that are left today, by subject. Planning takes from it, so that the jobs of a batch share what is left."""
 
     left: dict[Subject, int] = field(default_factory=dict)
+    closed: frozenset[WorkspaceId] = frozenset()  # a budget of theirs is used up
     owners: Mapping[JobId, PrincipalId] = field(default_factory=dict)
 
     @property
     def workspace_ids(self) -> frozenset[WorkspaceId]:
-        return frozenset(workspace_id for workspace_id, _ in self.left)
+        return self.closed.union(workspace_id for workspace_id, _ in self.left)
 
     def left_for(self, row: TimerRow) -> int | None:
         """Return how often the job may still fire today; None without a quota."""
+        if row.workspace_id in self.closed:
+            return 0
         return min((self.left[each] for each in self.subjects(row)), default=None)
 
     def take(self, row: TimerRow, plan: Plan) -> None:
@@ -57,13 +60,17 @@ def count_fires(plan: Plan) -> int:
 
 async def lock(tx: Tx, workspaces: Iterable[WorkspaceId], job_ids: Collection[JobId]) -> FireQuotas:
     """Lock the quotas of these workspaces and load who owns the jobs. Needs the locks of their timers."""
-    params = {"workspace_ids": list(workspaces), "today": tx.now.astimezone(UTC).date()}
+    params = {"workspace_ids": list(workspaces), "today": tx.now.astimezone(UTC).date(), "now": tx.now}
     rows = await tx.fetch(sql.fire_quotas.lock, params)
     if not rows:
         return FireQuotas()
     owners = await tx.fetch_pairs(JobId, PrincipalId, sql.fire_quotas.owners, {"job_ids": list(job_ids)})
-    left = {(row["workspace_id"], row["subject_id"]): max(0, row["per_day"] - row["used"]) for row in rows}
-    return FireQuotas(left, dict(owners))
+    left = {
+        (row["workspace_id"], row["subject_id"]): max(0, row["per_day"] - row["used"])
+        for row in rows
+        if row["per_day"] is not None
+    }
+    return FireQuotas(left, frozenset(row["workspace_id"] for row in rows if row["is_closed"]), dict(owners))
 
 
 async def spend(tx: Tx, quotas: FireQuotas, planned: Iterable[PlannedTimer]) -> None:
@@ -91,6 +98,17 @@ async def used_up_until(tx: Tx, job_id: JobId) -> datetime | None:
     if not await tx.fetch_value(bool, sql.fire_quotas.is_used_up, params):
         return None
     return datetime.combine(today, time.min, UTC) + timedelta(days=1)
+
+
+async def close(tx: Tx, workspace_id: WorkspaceId, until: datetime | None) -> None:
+    """Stop all schedules of the workspace until then, because a budget is used up; None opens them."""
+    await tx.execute(sql.fire_quotas.close, {"workspace_id": workspace_id, "until": until})
+
+
+async def closed_until(tx: Tx) -> datetime | None:
+    """Return until when a used-up budget stops the schedules of the workspace."""
+    params = {"workspace_id": tx.workspace_id, "now": tx.now}
+    return await tx.fetch_one_as(datetime, sql.fire_quotas.load_closed_until, params)
 
 
 async def put(tx: Tx, workspace_id: WorkspaceId, subject_id: UUID, per_day: int | None) -> None:

@@ -1,9 +1,10 @@
 -- name: lock
 -- The quotas of these workspaces and of the members that own these jobs, with what is used today. FOR UPDATE in the order of keys:
 -- two ticking nodes must not spend the same fire, nor deadlock. Most workspaces have no row, and then no job is read.
-SELECT workspace_id, subject_id, per_day, CASE WHEN day = %(today)s THEN used ELSE 0 END AS used
+SELECT workspace_id, subject_id, per_day, CASE WHEN day = %(today)s THEN used ELSE 0 END AS used,
+       closed_until IS NOT NULL AND closed_until > %(now)s AS is_closed
   FROM fire_quotas
- WHERE workspace_id = ANY (%(workspace_ids)s::uuid[])
+ WHERE workspace_id = ANY (%(workspace_ids)s::uuid[]) AND (per_day IS NOT NULL OR closed_until > %(now)s)
  ORDER BY workspace_id, subject_id
    FOR UPDATE;
 
@@ -27,4 +28,15 @@ INSERT INTO fire_quotas (workspace_id, subject_id, per_day) VALUES (%(workspace_
     ON CONFLICT (workspace_id, subject_id) DO UPDATE SET per_day = EXCLUDED.per_day;
 
 -- name: remove
-DELETE FROM fire_quotas WHERE workspace_id = %(workspace_id)s AND subject_id = %(subject_id)s;
+-- A workspace stays closed whatever becomes of its quota.
+WITH kept AS (UPDATE fire_quotas SET per_day = NULL
+               WHERE workspace_id = %(workspace_id)s AND subject_id = %(subject_id)s AND closed_until IS NOT NULL)
+DELETE FROM fire_quotas WHERE workspace_id = %(workspace_id)s AND subject_id = %(subject_id)s AND closed_until IS NULL;
+
+-- name: close
+INSERT INTO fire_quotas AS known (workspace_id, subject_id, closed_until) VALUES (%(workspace_id)s, %(workspace_id)s, %(until)s)
+    ON CONFLICT (workspace_id, subject_id) DO UPDATE SET closed_until = EXCLUDED.closed_until
+ WHERE known.closed_until IS DISTINCT FROM EXCLUDED.closed_until;
+
+-- name: load_closed_until
+SELECT closed_until FROM fire_quotas WHERE workspace_id = %(workspace_id)s AND subject_id = workspace_id AND closed_until > %(now)s;

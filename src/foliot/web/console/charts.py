@@ -104,6 +104,9 @@ def bars(
     return _framed("bars", drawn, most, label, axes, width, height)
 
 
+DASH = 5  # half of the dash that stands for a value without neighbours
+
+
 def lines(
     series: Sequence[Line], *, label: str, axes: Axes | None = None, height: int = 92, width: int = 640
 ) -> Markup:
@@ -117,7 +120,9 @@ def lines(
         for place, value in enumerate(each.values):
             if value is not None:
                 y = height - value / most * (height - 6) - 2
-                path += f"{'L' if is_down else 'M'}{place * step:.1f} {y:.1f}{'' if is_down else 'h0.1'}"  # a day alone is a dot
+                is_alone = not is_down and (place + 1 == len(each.values) or each.values[place + 1] is None)
+                x = min(max(place * step, DASH), width - DASH) - DASH if is_alone else place * step
+                path += f"{'L' if is_down else 'M'}{x:.1f} {y:.1f}{f'h{2 * DASH}' if is_alone else ''}"
             is_down = value is not None
         drawn.append(Markup('<path class="line {}" d="{}"/>').format(each.css, path))
     framed = Axes(axes.x, axes.show, axes.legend or [(each.css, each.name) for each in series])

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.parser import BytesParser
+from email.policy import HTTP
 from typing import Any
 
 from foliot.web.console.api import field_refusal, read_json
@@ -165,3 +167,19 @@ def read_instant(name: str, raw: str, zone: str, now: datetime) -> str | None:
         return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError):
         raise field_refusal(name, "This is no time.") from None
+
+
+def multipart_fields(kind: str, body: bytes, most: int) -> dict[str, str]:
+    """Fields of a form with files; a file is its text. Raise ValueError for more than `most`."""
+    head = f"Content-Type: {kind}\r\nMIME-Version: 1.0\r\n\r\n".encode("latin-1", "replace")
+    whole = BytesParser(policy=HTTP).parsebytes(head + body)
+    parts = list(whole.iter_parts())
+    if len(parts) > most:
+        raise ValueError
+    fields: dict[str, str] = {}
+    for part in parts:
+        content = part.get_payload(decode=True)
+        name = part.get_param("name", header="content-disposition")
+        if isinstance(name, str) and isinstance(content, bytes):
+            fields[name] = content.decode("utf-8", "replace")
+    return fields

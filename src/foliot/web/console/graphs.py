@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from foliot.web.console.text import STATUS_SHAPES
 
-NODE_WIDTH, NODE_HEIGHT, GAP, LANE = 190, 36, 12, 90
-LONGEST_NAME = 24
+NODE_HEIGHT, GAP = 36, 12
+LARGE, SMALL = (190, 90, 24), (142, 44, 17)  # width of a node, width of the lane between, longest name
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +24,27 @@ class Neighbour:
 
 
 def neighbours_graph(
-    name: str, before: Sequence[Neighbour], after: Sequence[Neighbour], *, label: str
+    name: str, before: Sequence[Neighbour], after: Sequence[Neighbour], *, label: str, is_small: bool = False
 ) -> Markup:
     """Draw three columns: jobs before, the job, jobs after. An empty column takes no space."""
+    node, lane, longest = SMALL if is_small else LARGE
     rows = max(len(before), len(after), 1)
     height = rows * (NODE_HEIGHT + GAP) - GAP
     middle_y = (height - NODE_HEIGHT) / 2
-    left = NODE_WIDTH + LANE if before else 0
-    right = left + NODE_WIDTH + LANE
-    width = right + NODE_WIDTH if after else left + NODE_WIDTH
+    left = node + lane if before else 0
+    right = left + node + lane
+    width = right + node if after else left + node
     pieces = []
-    for column, x, start, end in ((before, 0, NODE_WIDTH, left), (after, right, left + NODE_WIDTH, right)):
+    for column, x, start, end in ((before, 0, node, left), (after, right, left + node, right)):
         top = (height - (len(column) * (NODE_HEIGHT + GAP) - GAP)) / 2
         for place, each in enumerate(column):
             y = top + place * (NODE_HEIGHT + GAP)
             here, there = (y, middle_y) if column is before else (middle_y, y)
             pieces.append(_edge(start, here + NODE_HEIGHT / 2, end, there + NODE_HEIGHT / 2))
-            pieces.append(_node(each, x, y))
+            pieces.append(_node(each, x, y, node, longest))
     pieces.append(
         Markup('<rect class="node here" x="{}" y="{:.1f}" width="{}" height="{}" rx="8"/>{}').format(
-            left, middle_y, NODE_WIDTH, NODE_HEIGHT, _text(name, left + 12, middle_y + 23)
+            left, middle_y, node, NODE_HEIGHT, _text(name, left + 12, middle_y + 23, longest)
         )
     )
     return Markup('<svg class="graph" viewBox="0 0 {} {:.0f}" width="{}" height="{:.0f}" role="group" aria-label="{}">{}</svg>').format(
@@ -51,14 +52,14 @@ def neighbours_graph(
     )  # fmt: skip
 
 
-def _node(each: Neighbour, x: float, y: float) -> Markup:
+def _node(each: Neighbour, x: float, y: float, width: int, longest: int) -> Markup:
     shape = STATUS_SHAPES.get(each.status, "wait")
     return Markup(
         '<a href="{}"><title>{}</title><rect class="node" x="{}" y="{:.1f}" width="{}" height="{}" rx="8"/>'
         '<circle class="m-{}" cx="{}" cy="{:.1f}" r="4"/>{}<text class="edge-word" x="{}" y="{:.1f}">{}</text></a>'
     ).format(
-        each.href, f"{each.name}: {each.edge}", x, y, NODE_WIDTH, NODE_HEIGHT, shape, x + 13, y + 14,
-        _text(each.name, x + 23, y + 18, LONGEST_NAME - 2), x + 23, y + 30, each.edge,
+        each.href, f"{each.name}: {each.edge}", x, y, width, NODE_HEIGHT, shape, x + 13, y + 14,
+        _text(each.name, x + 23, y + 18, longest - 2), x + 23, y + 30, each.edge,
     )  # fmt: skip
 
 
@@ -69,6 +70,6 @@ def _edge(x1: float, y1: float, x2: float, y2: float) -> Markup:
     return Markup('<path class="edge" d="{}"/><path class="edge" d="{}"/>').format(path, head)
 
 
-def _text(name: str, x: float, y: float, longest: int = LONGEST_NAME) -> Markup:
+def _text(name: str, x: float, y: float, longest: int) -> Markup:
     shown = name if len(name) <= longest else name[: longest - 1] + "…"
     return Markup('<text x="{}" y="{:.1f}">{}</text>').format(x, y, shown)

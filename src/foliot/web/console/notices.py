@@ -44,6 +44,8 @@ NOTICES = {
     "secret-deleted": "The secret was deleted.",
     "limit-saved": "The limit was saved.",
     "limit-removed": "The limit was removed.",
+    "budget-saved": "The budget was saved.",
+    "budget-removed": "The budget was removed.",
     "defaults-saved": "The defaults were saved.",
     "type-enabled": "The job type is on.",
     "type-disabled": "The job type is off.",
@@ -82,4 +84,9 @@ UNDO = {
     "job-reverted": "/console/jobs/{}/undo-edit",
     "alerts-muted": "/console/jobs/{}/undo-edit",
     "freeze-created": "/console/freezes/{}/lift",
+    "incident-muted": "/console/incidents/{}/unmute",
+    "incident-unmuted": "/console/incidents/{}/mute",
+    "channel-enabled": "/console/settings/channels/{}/disable",
+    "channel-disabled": "/console/settings/channels/{}/enable",
+    "member-removed": "/console/settings/members/{}/restore",
 }  # the address that takes a notice's action back, with the id of its object

@@ -27,6 +27,7 @@ from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.forms import multipart_fields
 from foliot.web.console.notices import NOTICES, UNDO
 from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import (
@@ -56,6 +57,7 @@ SECURITY_HEADERS = {
 }
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MOST_FORM_BYTES = 600_000
+MOST_FIELDS = 100
 NAVIGATION = (
     (None, (
         ("/console/", "Today", "today", "viewer"),
@@ -143,14 +145,19 @@ def action(perform: Callable[[Visit], Awaitable[Response]]) -> Callable[[Request
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Fields of an urlencoded form; the last value of a name counts. A body over the bound is refused."""
+    """Fields of a form; the last value of a name counts. A file is read as text. A body over the bound is refused."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MOST_FORM_BYTES:
             raise ApiRefusal(413, {"detail": "This form is too large."})
+    kind = request.headers.get("content-type", "")
     try:
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+        if kind.lower().startswith("multipart/form-data"):
+            return multipart_fields(kind, body, MOST_FIELDS)
+        return dict(
+            parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        )
     except ValueError:
         raise ApiRefusal(400, {"detail": "This form has too many fields."}) from None
 

@@ -48,6 +48,7 @@ from foliot.domain.schedule.parse import Reading, read_schedule, settled
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.web.errors import summarize_errors
 from foliot.web.mapping.handler_config import check_config
+from foliot.web.mapping.usage import budget_from, check_budgets
 from foliot.wire import jobs as wire
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, ScheduleIn, WordsIn
 
@@ -67,6 +68,7 @@ _CONVERTED = {
     "breaker",
     "retention",
     "notify",
+    "budgets",
 }
 _COPIED = wire.JobFields.model_fields.keys() - _CONVERTED
 SAME_IN_SPEC = tuple(each.name for each in fields(Spec) if each.name in _COPIED)
@@ -112,6 +114,7 @@ def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
     # A host applies its own egress policy.
     reach = context.reach if job.target is None else None
     faults.found += check_config(job.type, job.config, context.schema, reach, context.workspace)
+    faults.take(lambda: check_budgets(job.budgets))
     faults.take(lambda: _check_size("config", job.config))
     faults.take(lambda: _check_size("payload", job.payload))
     faults.take(lambda: _check_size("external_ref", job.external_ref))
@@ -141,6 +144,7 @@ def definition_from(job: wire.JobIn, context: DefinitionContext) -> Definition:
         misfire=misfire,
         breaker=breaker,
         limits=limits,
+        budgets=tuple(budget_from(each) for each in job.budgets),
     )
     return Definition(
         **{name: getattr(job, name) for name in SAME_IN_DEFINITION},

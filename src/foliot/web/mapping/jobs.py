@@ -34,6 +34,7 @@ from foliot.services.jobs.revisions import RevisionChange
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RecentRun, RunRecord
 from foliot.services.runs.run_control import SkippedTimes
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
+from foliot.web.mapping.usage import budget_out
 from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
@@ -284,6 +285,7 @@ def run_out(record: RunRecord) -> RunOut:
         next_attempt=None if record.next_try is None else _next_attempt(record.next_try),
         artifacts=None if record.artifacts is None else [artifact_out(each) for each in record.artifacts],
         progress=None if record.progress is None else _progress(record.progress),
+        usage=None if record.usage is None else dict(record.usage),
     )
 
 
@@ -438,6 +440,7 @@ def _fields(definition: Definition, show: Show = _call) -> dict[str, Any]:
         "target": _target(spec.target),
         "retention": show(retention_out, definition.retention),
         "notify": _notify(definition.notify),
+        "budgets": [budget_out(each) for each in spec.budgets],
         "tags": list(spec.tags),
         "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
         "owner": definition.owner_id,

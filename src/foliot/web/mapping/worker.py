@@ -202,7 +202,8 @@ def report_from(place: int, given: wire.ReportItem) -> RemoteReport:
             pointer=f"/reports/{place}/output",
             hint="Keep large results elsewhere and report their address.",
         )
-    return RemoteReport(RunId(given.run_id), given.fence, _outcome(given), given.output)
+    usage = {unit: amount for unit, amount in given.usage.items() if amount}
+    return RemoteReport(RunId(given.run_id), given.fence, _outcome(given), given.output, usage)
 
 
 def _held(keys: Iterable[tuple[RunId, int]]) -> list[wire.RunHeld]:

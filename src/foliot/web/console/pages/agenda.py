@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from http import HTTPStatus
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from starlette.routing import Route
 
+from foliot.web.console.api import ApiRefusal
+from foliot.web.console.pages.agenda_grids import DAY, HOUR, Frame, minute_grid, week_grid
 from foliot.web.console.pages.runs import address, instant
 from foliot.web.console.site import Context, Visit, page
 from foliot.web.console.text import STATUS_SHAPES, milliseconds, parse, zone_named
@@ -19,8 +21,6 @@ from foliot.web.console.text import STATUS_SHAPES, milliseconds, parse, zone_nam
 MOST_HOURS = 24 * 31
 MOST_LANES = 40
 MARKS = 60  # newest records of each lane
-MOST_INSTANTS = 100_000  # of all series, one by one; beyond, a series counts as an even stream
-HOUR, MINUTE, DAY = timedelta(hours=1), timedelta(minutes=1), timedelta(days=1)
 VIEWS = (("day", "Day"), ("week", "Week"), ("heat", "Minutes"), ("list", "List"))
 
 
@@ -43,7 +43,7 @@ async def agenda(visit: Visit) -> Context:
         visit.api.answer("GET", "/freezes"),
         *([_counts(visit, wanted, begin, min(end, now))] if view == "week" and begin < now else []),
     )
-    frame = _Frame(begin, end, now, zone)
+    frame = Frame(begin, end, now, zone)
     context: Context = {
         "view": view,
         "agenda": planned,
@@ -63,10 +63,10 @@ async def agenda(visit: Visit) -> Context:
     if view == "day":
         context["lanes"], context["lane_count"] = await _lanes(visit, frame, planned["items"])
     elif view == "week":
-        context["cells"] = _week(visit, frame, planned["items"], shown[0] if shown else {})
+        context["cells"] = week_grid(visit, frame, planned["items"], shown[0] if shown else {})
         context["counted_since"] = shown[0].get("counted_since") if shown else None
     elif view == "heat":
-        context |= _heat(visit, frame, planned["items"])
+        context |= minute_grid(visit, frame, planned["items"])
     else:
         context |= {"by_day": _by_day(visit, planned["items"], zone), "hours": hours}
     return context
@@ -120,6 +120,10 @@ async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: d
         "closures": "true",
     }
     answer = await visit.api.answer("GET", "/agenda", params=params)
+    if (
+        not answer.is_success and answer.status != HTTPStatus.UNPROCESSABLE_ENTITY
+    ):  # of a filter that cannot be
+        raise ApiRefusal(answer.status, answer.data)
     return answer.data if answer.is_success else nothing
 
 
@@ -131,41 +135,20 @@ async def _counts(visit: Visit, wanted: dict[str, str], begin: datetime, end: da
     return answer.data if answer.is_success else {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The span that is drawn."""
-
-    begin: datetime
-    end: datetime
-    now: datetime
-    zone: ZoneInfo
-
-    def share(self, at: datetime) -> float:
-        """Where an instant lies, in percent of the width."""
-        return round(min(max((at - self.begin) / (self.end - self.begin), 0.0), 1.0) * 100, 3)
-
-
-def _freezes(frame: _Frame, freezes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _freezes(frame: Frame, freezes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     drawn = []
     for each in freezes:
         start = parse(each["start_at"])
-        stop = (
-            parse(each["lifted_at"] or each["end_at"]) if each["lifted_at"] or each["end_at"] else frame.end
-        )
+        ended = each["lifted_at"] or each["end_at"]
+        stop = parse(ended) if ended else frame.end
         if start < frame.end and stop > frame.begin:
             left, right = frame.share(start), frame.share(stop)
-            drawn.append(
-                {
-                    "left": left,
-                    "width": max(right - left, 0.3),
-                    "reason": each["reason"],
-                    "is_whole": each["scope"]["everything"],
-                }
-            )
+            shown = {"reason": each["reason"], "is_whole": each["scope"]["everything"]}
+            drawn.append({"left": left, "width": max(right - left, 0.3), **shown})
     return drawn[:20]
 
 
-def _closings(frame: _Frame, closures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _closings(frame: Frame, closures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A lane for each calendar that closes in the span."""
     lanes: dict[str, dict[str, Any]] = {}
     for each in closures:
@@ -189,7 +172,7 @@ class _Lane:
     marks: list[dict[str, Any]] = field(default_factory=list)
 
 
-async def _lanes(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> tuple[list[_Lane], int]:
+async def _lanes(visit: Visit, frame: Frame, items: list[dict[str, Any]]) -> tuple[list[_Lane], int]:
     """Jobs with something planned or recorded in the span, in order of time; what ran left of now, what is planned right of it."""
     lanes: dict[str, _Lane] = {}
     if frame.begin < frame.now:
@@ -211,7 +194,7 @@ async def _lanes(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> tu
     return drawn, len(lanes)
 
 
-async def _add_recent(visit: Visit, frame: _Frame, lanes: list[_Lane]) -> None:
+async def _add_recent(visit: Visit, frame: Frame, lanes: list[_Lane]) -> None:
     """The list of all runs holds few of a job among busy ones: add the newest of each lane."""
     if not lanes or frame.begin >= frame.now:
         return
@@ -225,7 +208,7 @@ async def _add_recent(visit: Visit, frame: _Frame, lanes: list[_Lane]) -> None:
                 lane.marks.append(mark)
 
 
-def _ran(visit: Visit, frame: _Frame, run: dict[str, Any]) -> dict[str, Any]:
+def _ran(visit: Visit, frame: Frame, run: dict[str, Any]) -> dict[str, Any]:
     start = parse(run.get("started_at") or run["planned_for"])
     still = frame.now if run["status"] == "running" else start
     stop = parse(run["finished_at"]) if run.get("finished_at") else still
@@ -240,7 +223,7 @@ def _ran(visit: Visit, frame: _Frame, run: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _planned_mark(visit: Visit, frame: _Frame, item: dict[str, Any]) -> dict[str, Any]:
+def _planned_mark(visit: Visit, frame: Frame, item: dict[str, Any]) -> dict[str, Any]:
     start = parse(item["starts_at"])
     expected = timedelta(milliseconds=item["expected_duration_ms"] or 0)
     stop = parse(item["last_for"]) if item["last_for"] else start + expected
@@ -259,129 +242,6 @@ def _planned_mark(visit: Visit, frame: _Frame, item: dict[str, Any]) -> dict[str
         "title": words,
         "href": f"/console/jobs/{item['job_id']}",
     }
-
-
-# ---- the week by hour, the day by minute
-
-
-def _instants(items: list[dict[str, Any]]) -> Iterator[tuple[datetime, float]]:
-    """Each planned time that runs, with its weight. A series counts as evenly spread; long ones by the minute."""
-    left = MOST_INSTANTS
-    for item in items:
-        if item["fate"] != "runs":
-            continue
-        first, many = parse(item["starts_at"]), item["count"] or 10_000
-        if not item["last_for"] or many < 2:
-            yield first, 1.0
-            continue
-        whole = parse(item["last_for"]) - first
-        places = min(many, max(int(whole / MINUTE), 1) + 1, max(left, 2))
-        left -= places
-        for place in range(places):
-            yield first + whole * place / (places - 1), many / places
-
-
-def _week(
-    visit: Visit, frame: _Frame, items: list[dict[str, Any]], summary: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Rows of hours, a cell for each day: planned runs ahead, recorded ones behind."""
-    t = visit.reader.translate
-    counts: dict[tuple[date, int], list[float]] = {}
-    for at, weight in _instants(items):
-        local = at.astimezone(frame.zone)
-        counts.setdefault((local.date(), local.hour), [0, 0, 0])[0] += weight
-    is_hourly = summary.get("bucket_seconds", 86_400) <= 3_600  # narrower buckets are parts of an hour
-    for bucket in summary.get("buckets", []) if is_hourly else []:
-        local = parse(bucket["at"]).astimezone(frame.zone)
-        cell = counts.setdefault((local.date(), local.hour), [0, 0, 0])
-        cell[1] += bucket["succeeded"] + bucket["failed"] + bucket["open"] + bucket["cancelled"]
-        cell[2] += bucket["failed"]
-    scale = _Scale([sum(each[:2]) for each in counts.values()])
-    first = frame.begin.astimezone(frame.zone).date()
-    days = [first + DAY * n for n in range(7)]
-    rows = []
-    for hour in range(24):
-        cells = []
-        for each in days:
-            planned, ran, failed = counts.get((each, hour), [0, 0, 0])
-            at = datetime.combine(each, time(hour), frame.zone)
-            words = [t("{count} planned", count=f"{planned:,.0f}")] if planned else []
-            words += [t("{count} recorded", count=f"{ran:,.0f}")] if ran else []
-            words += [t("{count} failed", count=f"{failed:,.0f}")] if failed else []
-            href = (
-                address(
-                    since=instant(parse(at.isoformat())),
-                    until=instant(parse(at.isoformat()) + HOUR - MINUTE / 60),
-                )
-                if at <= frame.now
-                else address("/console/agenda", view="day", date=each.isoformat())
-            )
-            cells.append(
-                {
-                    "level": scale.level(planned + ran),
-                    "failed": bool(failed),
-                    "count": planned + ran,
-                    "title": ", ".join(words),
-                    "href": href,
-                    "is_now": at <= frame.now < at + HOUR,
-                }
-            )
-        rows.append({"hour": f"{hour:02d}", "cells": cells})
-    heads = [f"{t(f'{each:%a}')} {each.day}" for each in days]
-    return [{"heads": heads, "rows": rows}]
-
-
-class _Scale:
-    """Steps of the colour: 0 for nothing, 1 for the least, 5 for the most."""
-
-    def __init__(self, counts: list[float]) -> None:
-        there = [count for count in counts if count > 0]
-        self._least, self._most = min(there, default=0.0), max(there, default=0.0)
-
-    def level(self, count: float) -> int:
-        if count <= 0:
-            return 0
-        if self._most - self._least < 0.05 * self._most:
-            return 2
-        return 1 + round(4 * (count - self._least) / (self._most - self._least))
-
-
-def _heat(visit: Visit, frame: _Frame, items: list[dict[str, Any]]) -> Context:
-    """A row for each hour, a cell for each minute; and the minutes of the hour in which least is planned."""
-    t = visit.reader.translate
-    minutes = [[0.0] * 60 for _ in range(24)]
-    for at, weight in _instants(items):
-        if frame.begin <= at < frame.end:
-            local = at.astimezone(frame.zone)
-            minutes[local.hour][local.minute] += weight
-    scale = _Scale([count for row in minutes for count in row])
-    load = [sum(row[minute] for row in minutes) for minute in range(60)]
-    least = min(load)
-    quiet = [minute for minute in range(60) if load[minute] == least]
-    busiest = sorted(range(60), key=lambda minute: -load[minute])[:3]
-    rows = [
-        {
-            "hour": f"{hour:02d}",
-            "total": sum(row),
-            "cells": [
-                {"x": minute, "level": scale.level(count), "title": t("{time}: {count} planned", time=f"{hour:02d}:{minute:02d}", count=f"{count:,.0f}")}
-                for minute, count in enumerate(row)
-            ],
-        }
-        for hour, row in enumerate(minutes)
-    ]  # fmt: skip
-    return {
-        "heat": rows,
-        "quiet": _spread(quiet),
-        "busy": [(minute, load[minute]) for minute in busiest if load[minute]],
-    }
-
-
-def _spread(minutes: list[int]) -> list[int]:
-    """At most six of them, over the whole hour; not the full hour and the quarters, which everybody takes."""
-    usual = [each for each in minutes if each % 15] or minutes
-    step = max(len(usual) / 6, 1)
-    return [usual[int(place * step)] for place in range(min(6, len(usual)))]
 
 
 # ---- the list

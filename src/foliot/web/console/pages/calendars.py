@@ -166,7 +166,7 @@ async def _add(visit: Visit, typed: dict[str, str], weekly: list[dict[str, Any]]
         }
         found = await visit.api.call("GET", "/calendars/holidays", params=params)
     else:
-        body = {"text": typed["ics"], "first_year": first, "years": years}
+        body = {"text": visit.field("file") or typed["ics"], "first_year": first, "years": years}
         found = await visit.api.call("POST", "/calendars/ics", body)
     known = typed["dates"].splitlines()
     lines = [line for line in map(_date_line, found["rules"]) if line not in known]

@@ -7,13 +7,15 @@ from http import HTTPStatus
 from typing import Any
 from zoneinfo import available_timezones
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, field_refusal
 from foliot.web.console.forms import SchemaField, schema_fields
-from foliot.web.console.pages.job import actor_name, member_names
+from foliot.web.console.graphs import neighbours_graph
+from foliot.web.console.pages.job import actor_name, member_names, neighbours
 from foliot.web.console.pages.job_form import (
     BLANK,
     KINDS,
@@ -150,6 +152,7 @@ async def preview_of(visit: Visit, fields: Fields, job: dict[str, Any] | None = 
         "zone_of_form": fields["timezone"] or "UTC",
         "tried": None,
         "quiet": None,
+        "graph": await dependency_graph(visit, job) if job else None,
     }
     if fields["kind"] in ("manual", "after"):
         return nothing
@@ -195,7 +198,15 @@ async def dry_run_of(visit: Visit, fields: Fields, job: dict[str, Any] | None) -
     schedule = answer.data["job"]["schedule"]
     is_crowded = any("H instead of the minute" in each for each in answer.data["warnings"])
     quiet = " ".join(["H", *schedule["expr"].split()[1:]]) if is_crowded and not schedule["seconds"] else None
-    return {"tried": answer.data, "quiet": quiet}  # fmt: skip
+    graph = await dependency_graph(visit, answer.data["job"])
+    return {"tried": answer.data, "quiet": quiet, "graph": graph}
+
+
+async def dependency_graph(visit: Visit, job: dict[str, Any]) -> Markup | None:
+    """The jobs that it follows, drawn; None where it follows none."""
+    before, _ = await neighbours(visit, job) if job["depends_on"] else ([], [])
+    label = visit.reader.translate("Jobs that it follows")
+    return neighbours_graph(job["name"], before, [], label=label, is_small=True) if before else None
 
 
 async def resolve_names(visit: Visit, fields: Fields) -> dict[str, str]:

@@ -23,7 +23,7 @@ def form_route(path: str, call: str, target: str, notice: str, *fields: str) -> 
     async def perform(visit: Visit) -> Response:
         body = {name: value for name in fields if (value := visit.field(name))}
         await visit.api.call(method, address.format(**visit.path), body if fields else None)
-        return done(target.format(**visit.path), notice)
+        return done(target.format(**visit.path), notice, next(iter(visit.path.values()), ""))
 
     return Route(path, action(perform), methods=["POST"])
 

@@ -30,6 +30,8 @@ EVENTS = {
     "job_changed": "The job was changed",
     "recovered": "It works again",
     "channel_disabled": "A channel was disabled",
+    "budget_warning": "A budget is nearly used up",
+    "budget_exceeded": "A budget is used up",
     "test": "Test message",
     "digest": "Digest",
 }

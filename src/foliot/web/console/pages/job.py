@@ -13,15 +13,16 @@ from starlette.routing import Route
 from foliot.domain.ids import JobId
 from foliot.domain.notifications.notice import JobNames
 from foliot.domain.notifications.rules import RuleScope
+from foliot.handlers.registry import describe_types
 from foliot.sdk.sync.job_export import job_file_of, write_yaml
 from foliot.web.console.api import ApiRefusal
 from foliot.web.console.charts import Axes, Bar, Line
-from foliot.web.console.forms import fields_like
+from foliot.web.console.forms import SchemaField, fields_like, read_instant, schema_fields
 from foliot.web.console.graphs import Neighbour, neighbours_graph
 from foliot.web.console.pages.job_form import DEFAULTS, notify_text
 from foliot.web.console.pages.jobs import ANY_STATUS, recent_runs, strip_mark
 from foliot.web.console.site import Context, Visit, page
-from foliot.web.console.text import as_json, milliseconds
+from foliot.web.console.text import as_json, milliseconds, parse, zone_named
 from foliot.wire.jobs import JobOut
 
 STRIP = 60
@@ -62,26 +63,40 @@ async def job_page(visit: Visit) -> Context:
             (f"/console/jobs/{job_id}" + (f"?tab={name}" if name != "overview" else ""), visit.reader.translate(label), name == tab)
             for name, label in TABS
         ],
-        "input_fields": [(each, each.write(job["payload"][each.name])) for each in fields_like(job["payload"])],
+        "input_fields": [(each, each.write(job["payload"].get(each.name))) for each in await input_fields(visit, job)],
         **more,
     }  # fmt: skip
+
+
+async def input_fields(visit: Visit, job: dict[str, Any]) -> list[SchemaField]:
+    """The form of a run's input: by the schema that the job's type has for it, then by the payload's own values."""
+    fields: list[SchemaField] = []
+    if job["type"] not in describe_types():  # installed types have none
+        types = (await visit.api.get("/job-types"))["items"]
+        schema = next((each["config_schema"] for each in types if each["name"] == job["type"]), None) or {}
+        fields = schema_fields(schema.get("x-input-schema"))
+    known = {each.name for each in fields}
+    return fields + [each for each in fields_like(job["payload"]) if each.name not in known]
 
 
 async def overview(visit: Visit, job: dict[str, Any]) -> Context:
     api, job_id = visit.api, job["id"]
     asked_run, asked_at = visit.param("run"), visit.param("at")
+    zone = visit.reader.zone or job["schedule"].get("timezone") or "UTC"
+    at = read_instant("at", asked_at, zone, visit.reader.now)
     if asked_run:
         if "/" in asked_run:  # another address of the API
             raise ApiRefusal(404, {"detail": "There is no such run."})
         explaining = api.get(f"/runs/{asked_run}/explain")
     else:
-        explaining = api.get(f"/jobs/{job_id}/explain", at=asked_at or None)
-    ahead, history, recent, explanation, stats, around = await asyncio.gather(
+        explaining = api.get(f"/jobs/{job_id}/explain", at=at)
+    ahead, history, recent, explanation, stats, usage, around = await asyncio.gather(
         api.get(f"/jobs/{job_id}/next", n=5),
         api.get(f"/jobs/{job_id}/runs", limit=RUNS),
         recent_runs(visit, [job_id], STRIP),
         explaining,
         api.get(f"/jobs/{job_id}/stats", days=DAYS),
+        api.get("/usage", job=job_id),
         neighbours(visit, job),
     )
     marks = [strip_mark(visit, run, job) for run in reversed(recent.get(job_id, []))]
@@ -92,9 +107,11 @@ async def overview(visit: Visit, job: dict[str, Any]) -> Context:
         "runs": history["items"],
         "strip": marks,
         "explanation": explanation,
-        "asked_at": asked_at,
+        "asked_at": parse(at).astimezone(zone_named(zone)).strftime("%Y-%m-%dT%H:%M") if at else "",
+        "asked_zone": zone,
         "asked_run": asked_run,
         "stats": stats,
+        "usage": usage,
         "graph": neighbours_graph(job["name"], *around, label=visit.reader.translate("Jobs before and after this one"))
         if any(around)
         else None,

@@ -8,7 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_json, read_number
-from foliot.web.console.forms import fields_like, read_instant
+from foliot.web.console.forms import read_instant
+from foliot.web.console.pages.job import input_fields
 from foliot.web.console.pages.job_form import NOTIFY_KINDS
 from foliot.web.console.site import Context, Visit, action, done, page
 
@@ -29,12 +30,12 @@ async def run_now(visit: Visit) -> Response:
     job_id = visit.path["job_id"]
     body: dict[str, Any] = {"input": read_json("input", raw)} if (raw := visit.field("input")) else {}
     if any(name.startswith("in.") for name in visit.form or {}):
-        payload = (await visit.api.get(f"/jobs/{job_id}"))["payload"]
+        job = await visit.api.get(f"/jobs/{job_id}")
         given = {
             each.name: each.read(sent, f"input/{each.name}")
-            for each in fields_like(payload)
+            for each in await input_fields(visit, job)
             if (sent := (visit.form or {}).get(f"in.{each.name}")) is not None
-            and sent.replace("\r\n", "\n") != each.write(payload[each.name])
+            and sent.replace("\r\n", "\n") != each.write(job["payload"].get(each.name))
         }
         if given and isinstance(body.get("input", {}), dict):
             body["input"] = given | body.get("input", {})

@@ -98,13 +98,19 @@ def _shown(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def differences(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, str | None]]:
-    """The fields that differ, with both values as text; fields that are equal are left out."""
-    return [
-        {"field": field, "before": _text(before, field), "after": _text(after, field)}
-        for field in dict.fromkeys([*before, *after])
-        if before.get(field) != after.get(field) or (field in before) != (field in after)
-    ]
+def differences(
+    before: dict[str, Any], after: dict[str, Any], within: str = ""
+) -> list[dict[str, str | None]]:
+    """The fields that differ, with both values as text; fields that are equal are left out. Of an object, the fields in it."""
+    found: list[dict[str, str | None]] = []
+    for field in dict.fromkeys([*before, *after]):
+        old, new = before.get(field), after.get(field)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += differences(old, new, f"{within}{field}.")
+        elif old != new or (field in before) != (field in after):
+            name = f"{within}{field}"
+            found.append({"field": name, "before": _text(before, field), "after": _text(after, field)})
+    return found
 
 
 def _text(values: dict[str, Any], field: str) -> str | None:

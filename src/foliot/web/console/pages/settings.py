@@ -14,6 +14,7 @@ from starlette.routing import Route
 from foliot.web.console.api import ApiRefusal, field_refusal, read_number
 from foliot.web.console.pages.form_routes import form_route, items_of, words
 from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
+from foliot.wire.identity import Quotas
 
 AT = "/console/settings"
 SECTIONS = (
@@ -32,10 +33,7 @@ SECTIONS = (
 )
 EXPIRIES = ((7, "in 7 days"), (30, "in 30 days"), (90, "in 90 days"), (365, "in one year"), (0, "never"))
 ROLES = ("viewer", "operator", "editor", "admin")
-QUOTAS = (
-    "jobs", "min_interval", "payload_bytes", "requests_per_second", "key_requests_per_second", "artifact_bytes",
-    "hosts", "servers", "rooms", "room_messages", "secrets", "keys",
-)  # fmt: skip
+QUOTAS = tuple(Quotas.model_fields)
 Gather = Callable[[Visit], Awaitable[Context]]
 
 
@@ -123,7 +121,7 @@ async def remove_member(visit: Visit) -> Response:
         "to": visit.field("to") if visit.field("jobs") == "hand_over" else "",
     }
     await visit.api.call("DELETE", f"/members/{visit.path['member_id']}", params=params)
-    return done(f"{AT}/members", "member-removed")
+    return done(f"{AT}/members", "member-removed", visit.path["member_id"])
 
 
 async def restore_member(visit: Visit) -> Response:
@@ -220,7 +218,23 @@ async def delete_secret(visit: Visit) -> Response:
 
 @section("limits")
 async def limits(visit: Visit) -> Context:
-    return {"limits": await items_of(visit, "/limits", limit=None), "quotas": QUOTAS}
+    found, used = await asyncio.gather(
+        items_of(visit, "/limits", limit=None), visit.api.get("/usage", month=visit.param("month") or None)
+    )
+    return {"limits": found, "quotas": QUOTAS, "usage": used}
+
+
+async def set_budget(visit: Visit) -> Response:
+    """Set or remove one budget of the workspace; the others stay."""
+    named = visit.field("unit"), visit.field("period") or "month"
+    now = (await visit.api.get("/budgets"))["items"]
+    fields = ("unit", "amount", "period", "warn_at", "action")
+    kept = [{name: each[name] for name in fields} for each in now if (each["unit"], each["period"]) != named]
+    if amount := visit.field("amount"):
+        action_ = visit.field("action") or "pause"
+        kept.append({"unit": named[0], "period": named[1], "amount": amount, "action": action_})
+    await visit.api.call("PUT", "/budgets", {"items": kept})
+    return done(f"{AT}/limits", "budget-saved" if amount else "budget-removed")
 
 
 async def set_limit(visit: Visit) -> Response:
@@ -355,6 +369,7 @@ ROUTES = [
     Route("/settings/limits", limits),
     _form("limits", set_limit),
     _form("limits/remove", remove_limit),
+    _form("budgets", set_budget),
     Route("/settings/defaults", defaults),
     _form("defaults", change_defaults),
     Route("/settings/types", types),

@@ -147,6 +147,8 @@ for (const form of $$("form[data-follow]")) {
   });
 }
 for (const button of $$("[data-no-script]")) button.hidden = true;
+const here = $(".settings-nav [aria-current]"); // on a small screen the list of sections is wider than the page
+if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
 const mine = $("option[data-mine]");
 if (mine) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

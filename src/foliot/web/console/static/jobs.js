@@ -93,6 +93,17 @@ if (bulk) {
 const goOn = $("form[data-go-on]");
 if (goOn) goOn.submit();
 
+// ---- boxes that name a job offer the names that fit
+let searching = null;
+for (const box of $$("[data-job-search]")) box.addEventListener("input", () => {
+  clearTimeout(searching);
+  searching = setTimeout(async () => {
+    const answer = await fetch("/console/jobs/names?q=" + encodeURIComponent(box.value));
+    if (!answer.ok) return;
+    $("#jobs-found").replaceChildren(...(await answer.json()).items.map((name) => { const option = document.createElement("option"); option.value = name; return option; }));
+  }, 150);
+});
+
 // ---- the editor: fields of the chosen kind and type, and a right side that follows the whole form
 const editor = $("#editor");
 if (editor) {
@@ -132,15 +143,6 @@ if (editor) {
     zone.hidden = editor.elements.timezone.value === own; zone.textContent += ": " + own;
     zone.addEventListener("click", () => { editor.elements.timezone.value = own; zone.hidden = true; update(); });
   }
-  let searching = null;
-  for (const box of $$("[data-job-search]", editor)) box.addEventListener("input", () => {
-    clearTimeout(searching);
-    searching = setTimeout(async () => {
-      const answer = await fetch("/console/jobs/names?q=" + encodeURIComponent(box.value));
-      if (!answer.ok) return;
-      $("#jobs-found").replaceChildren(...(await answer.json()).items.map((name) => { const option = document.createElement("option"); option.value = name; return option; }));
-    }, 150);
-  });
   show();
   if (!preview.querySelector(".banner")) update();
 }
