@@ -172,7 +172,7 @@ async def test_the_lock_of_a_killed_holder_is_named_and_taken_back(platform: Pla
         f"Worker {name} holds it and is overdue by 3 min: the next sweep takes the run back."
     ]
 
-    # The next cycle takes it back without anybody, and another worker repeats the run.
+    # The next cycle takes it back by itself, and another worker repeats the run.
     await server.sweeper.step()
     assert (await client.leases()).items == []
     [run] = (await client.runs.list(job=str(job.id))).items
