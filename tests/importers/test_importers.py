@@ -137,6 +137,15 @@ def test_a_system_crontab_keeps_users_zones_input_and_variables() -> None:
     ]
 
 
+@pytest.mark.parametrize("file", sorted(Path("/etc/cron.d").glob("[a-z]*")), ids=lambda file: file.name)
+def test_the_crontabs_of_this_machines_packages_are_read_whole(file: Path) -> None:
+    text = file.read_text()
+    records = read_crontab(text, system=True, time_zone="UTC")
+    assert records.rejected == ()
+    kept = [job.body["external_ref"]["raw"]["text"] for job in records.jobs]
+    assert kept == [line.strip() for line in text.splitlines() if line.strip()[:1] in set("*@0123456789")]
+
+
 def test_a_users_crontab_has_no_user_and_takes_the_zone_of_its_host() -> None:
     records = read_crontab(
         "*/5 * * * * /bin/poll --fast\n0 9-17/2 * * 1-5 x\n", system=False, time_zone="Asia/Tokyo"
@@ -192,6 +201,24 @@ def test_rows_of_django_celery_beat_are_joined() -> None:
     assert "positional" in all_warnings(jobs["7"])
     assert (jobs["8"].body["schedule"]["timezone"], jobs["8"].body["max_runs"]) == ("Asia/Tokyo", 1)
     assert [each.key for each in records.rejected] == ["9"]
+
+
+def test_tables_of_django_celery_beat_are_read_as_its_own_dumpdata_writes_them() -> None:
+    """`files/django-celery-beat.json` was written by `manage.py dumpdata` on tables that the migrations of version 2.9 made."""
+    records = read_celery_beat((FILES / "django-celery-beat.json").read_text())
+    jobs = {job.name: job.body for job in records.jobs}
+    assert jobs["poll"]["schedule"] == {"kind": "interval", "every": "600s"}
+    assert (jobs["poll"]["payload"], jobs["poll"]["description"]) == ({"region": "eu"}, "Ask the shop.")
+    assert jobs["sync"]["schedule"] == {
+        "kind": "cron", "expr": "0 */2 * * 1-5", "timezone": "Asia/Tokyo", "day_match": "and",
+    }  # fmt: skip
+    assert (jobs["sync"]["config"]["queue"], jobs["sync"]["external_ref"]["was_enabled"]) == ("low", False)
+    assert jobs["close"]["schedule"] == {"kind": "once", "at": "2031-03-02T09:30:00Z"}
+    assert sorted(each.reason for each in records.rejected) == [
+        "A schedule by the sun has no counterpart.",
+        "An interval in microseconds is too short.",
+    ]
+    assert len(records.jobs) + len(records.rejected) == 5
 
 
 def test_timers_of_systemd_find_their_services() -> None:

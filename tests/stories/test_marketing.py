@@ -97,7 +97,7 @@ async def agency(virtual_server: VirtualServer) -> AsyncIterator[Agency]:
 @pytest.mark.requirement(
     "S1-US1.2", "S1-US1.3", "S1-US3.1", "S1-US3.3", "S1-US3.T", "S1-FR-005", "S1-FR-007", "S1-FR-008", "S1-SC-003", "S1-SC-006", "S1-A4"
 )  # fmt: skip
-async def test_a_sync_carries_two_jobs_and_its_failure_stops_them_and_is_told(agency: Agency) -> None:
+async def test_a_sync_carries_two_jobs_and_its_failure_stops_them_and_is_reported(agency: Agency) -> None:
     server = agency.server
     mail, slack = await agency.channels()
     sync = await agency.create("sync", "DATA_SYNC", "30 6 * * *")
@@ -148,7 +148,7 @@ async def test_a_sync_carries_two_jobs_and_its_failure_stops_them_and_is_told(ag
     assert by_day[MONDAY + 2 * HOUR + 30 * MINUTE].status == "succeeded"
     [weekly] = await agency.runs(report)
     assert (weekly.planned_for, weekly.output) == (MONDAY + 9 * HOUR, "A report with KPIs, campaigns")
-    [file] = (await agency.client.runs.get(weekly.id)).artifacts
+    [file] = (await agency.client.runs.get(weekly.id)).artifacts or []
     assert (file.name, file.media_type) == ("weekly.pdf", "application/pdf")
     [(recipients, letter)] = agency.mail.came
     [attached] = letter.iter_attachments()
@@ -163,7 +163,7 @@ async def test_a_sync_carries_two_jobs_and_its_failure_stops_them_and_is_told(ag
     assert (agency.mail.came, agency.slack.came) == ([], [])
     await server.advance(5 * MINUTE)
     broken = (await agency.runs(sync))[-1]
-    attempts = (await agency.client.runs.attempts(broken.id)).items
+    attempts: list[Any] = list((await agency.client.runs.attempts(broken.id)).items)
     assert (broken.status, len(attempts)) == ("failed", 4)
     waits = [later.started_at - earlier.finished_at for earlier, later in pairwise(attempts)]
     assert waits == [5 * MINUTE, 15 * MINUTE, 30 * MINUTE]

@@ -34,8 +34,12 @@ class RowMapping:
 def read_rows(text: str, mapping: RowMapping | None = None) -> ImportedRecords:
     """Read every row by its own columns. The id of a row is its key."""
     given = mapping or RowMapping()
-    rows = [(_text(_Row(each).get("id")) or None, each) for each in _rows(text)]
+    rows = [(_key(each), each) for each in _rows(text)]
     return collect("rows", rows, lambda raw: _draft(_Row(raw), given))
+
+
+def _key(raw: Any) -> str | None:
+    return (_text(_Row(raw).get("id")) or None) if isinstance(raw, dict) else None
 
 
 def _rows(text: str) -> list[Any]:
