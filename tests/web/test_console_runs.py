@@ -89,6 +89,17 @@ async def test_a_wrong_filter_is_answered_with_a_sentence_on_the_page(shared_api
         assert 'role="alert"' in page.text, query
 
 
+async def test_today_names_a_failing_job_that_has_no_incident_yet(api: ApiHarness, worker: WorkerId) -> None:
+    job = await api.create_job(name="import of invoices", retry=NO_RETRY)
+    await api.create_job(name="all well")
+    await fail_run(api, worker, job["id"], "port 8 is closed")
+    page = (await api.http.get("/console/", headers=await signed_in(api))).text
+    verdict = page[page.index('id="verdict"') : page.index('id="figures"')]
+    assert "import of invoices" in verdict
+    assert "port 8 is closed" in verdict
+    assert "all well" not in verdict
+
+
 async def test_a_failed_run_answers_what_a_person_asks_at_night(
     api: ApiHarness, worker: WorkerId, clock: ManualClock
 ) -> None:
