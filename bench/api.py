@@ -215,10 +215,14 @@ def bare(site: Site) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def served(site: Site) -> Iterator[tuple[str, str, int]]:
-    """A whole server, its key and the process that serves HTTP. None of the jobs is due while it lasts, so the API is nearly alone in it."""
+def served(site: Site, *, roles: str | None = None) -> Iterator[tuple[str, str, int]]:
+    """A whole server or one with these roles, its key and the process that serves HTTP. None of the jobs is due while it lasts, so the
+    API is nearly alone in it.
+    """
     with tempfile.TemporaryDirectory(prefix="foliot-bench-") as folder:
         environ = {"FOLIOT_PORT": "0", "FOLIOT_DATABASE_URL": site.url, "FOLIOT_MIGRATE_URL": site.owner_url}
+        if roles is not None:
+            environ["FOLIOT_ROLES"] = roles
         process = subprocess.Popen(
             (Path(sys.executable).with_name("foliot"), "serve", "--data-dir", folder),
             env=os.environ | environ,

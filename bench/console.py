@@ -1,7 +1,9 @@
 """`./dev bench console`: the pages of the console over a workspace of 100,000 jobs and 10 million runs.
 
-For every page: the time until the first byte at p50 and p95 beside that of the API call it shows, and its weight. Then the tail of
-a log of 100 MB, and the CPU of 200 open pages while nothing happens. Loading takes minutes: `--keep FOLDER` keeps the database.
+For every page: the time until the first byte at p50 and p95, beside that of the API call it shows; processor time of the server's
+HTTP process and statements with their time in PostgreSQL, which say more than the clock on a busy machine; and its weight with styles
+and scripts. Then the tail of a log of 100 MB, and the CPU of 200 open pages while nothing happens. Each has a bar. Loading takes
+minutes: `--keep FOLDER` keeps the database.
 """
 
 from __future__ import annotations
@@ -13,14 +15,10 @@ import os
 import re
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import psycopg
@@ -28,20 +26,16 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.api import Client, served
-from bench.engine import population
-from bench.engine.population import DUE, Population
+from bench.console_data import loaded
 from bench.engine.processes import children, cpu_of, server_cpu
-from bench.engine.setup import LOGIN, SETTINGS, SHARED_BUFFERS, Site
-from foliot.embedded.config import EmbeddedConfig
-from foliot.embedded.server import start
-from foliot.storage.migrate import migrate
+from bench.engine.setup import Site
 from foliot.web.console.pages import ROUTES
 from foliot.web.console.session import COOKIE
 
 RESULTS = Path(__file__).parent / "results" / "console.json"
 WORKSPACE = "bench-1"
-LOG_BYTES = 100_000_000
 OPEN_PAGES = 200
+BAR_MS, BAR_KB, BAR_IDLE = 100.0, 150.0, 5.0  # milliseconds at p95, kilobytes, percent of a core
 # The call of the API that a page shows, as the figure beside it.
 SHOWN = {
     "/": "/stats",
@@ -57,10 +51,20 @@ SHOWN = {
     "/audit": "/audit",
 }
 VIEWS = {
-    "/jobs": ("?q=failures%3E=1", "?q=hourly", "?sort=next_run_at"),
-    "/runs": ("?q=status:failed", "?q=since:24h", "?q=status:waiting,ready,running"),
+    "/jobs": ("?q=failures:%3E=1", "?q=hourly", "?sort=next_run_at"),
+    "/jobs/{job_id}": ("?tab=figures", "?tab=changes", "?tab=definition", "?tab=alerts"),
+    "/runs": ("?q=status:failed", "?q=since:24h", "?q=status:waiting,ready,running", "?group=error"),
+    "/agenda": ("?view=week", "?view=heat", "?view=list"),
 }
 ASSET = re.compile(r'(?:href|src)="(/console/static/[\w.-]+)["#]')
+
+
+class Cost(NamedTuple):
+    """What one reading of a page costs the server."""
+
+    cpu_ms: float  # of the HTTP process
+    statements: float
+    database_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,13 @@ class PageFigure:
     p50_ms: float
     p95_ms: float
     api_p95_ms: float | None
+    cost: Cost
     kilobytes: float  # the page itself
     whole_kilobytes: float  # with its styles and scripts
+
+    @property
+    def is_ok(self) -> bool:
+        return self.p95_ms < BAR_MS and self.whole_kilobytes < BAR_KB
 
 
 class Reader:
@@ -89,6 +98,11 @@ class Reader:
         assert found is not None, answer.status
         self.headers = {"Cookie": f"{COOKIE}={found[1]}; foliot_workspace={WORKSPACE}"}
 
+    def weigh(self, path: str) -> int:
+        """Bytes of a style or script, as a browser gets it."""
+        self._connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        return len(self._connection.getresponse().read())
+
     def read(self, path: str) -> tuple[int, float, str]:
         """Status, milliseconds until the first byte, text."""
         began = time.perf_counter()
@@ -96,6 +110,42 @@ class Reader:
         answer = self._connection.getresponse()
         took = (time.perf_counter() - began) * 1e3
         return answer.status, took, answer.read().decode()
+
+
+class Meter:
+    """Counts what the HTTP process and PostgreSQL do between two readings."""
+
+    def __init__(self, site: Site, http_process: int) -> None:
+        self._owner = psycopg.connect(site.owner_url, autocommit=True)
+        self._tasks = Path(f"/proc/{http_process}/task")
+
+    def start(self) -> None:
+        self._owner.execute("SELECT pg_stat_statements_reset()")
+        self._before = self._cpu_ms()
+
+    def stop(self, times: int) -> Cost:
+        cpu = self._cpu_ms() - self._before
+        row = self._owner.execute(
+            "SELECT COALESCE(sum(calls), 0), COALESCE(sum(total_exec_time + total_plan_time), 0) FROM pg_stat_statements"
+        ).fetchone()
+        assert row is not None
+        return Cost(round(cpu / times, 1), round(float(row[0]) / times, 1), round(row[1] / times, 1))
+
+    def costliest(self, times: int) -> list[tuple[float, float, float, str]]:
+        """The statements since the start: calls and milliseconds of each reading, its plans among them, and the text."""
+        return self._owner.execute(
+            "SELECT calls / %(times)s::float, (total_exec_time + total_plan_time) / %(times)s, total_plan_time / %(times)s,"
+            " regexp_replace(left(query, 150), '\\s+', ' ', 'g') FROM pg_stat_statements"
+            " ORDER BY total_exec_time + total_plan_time DESC LIMIT 12",
+            {"times": times},
+        ).fetchall()
+
+    def _cpu_ms(self) -> float:
+        """Nanoseconds on a processor, of all threads."""
+        spent = 0
+        for task in self._tasks.iterdir():
+            spent += int((task / "schedstat").read_text().split()[0])
+        return spent / 1e6
 
 
 def main() -> int:
@@ -108,102 +158,81 @@ def main() -> int:
         "--keep", type=Path, help="load into this folder, or use what was loaded there before"
     )
     parser.add_argument("--load", action="store_true", help="load, and measure nothing")
+    parser.add_argument(
+        "--only", help="pages whose address contains this, each with its costliest statements; nothing else"
+    )
     options = parser.parse_args()
     before = os.getloadavg()[0]
     with loaded(options) as site:
         if options.load:
             return 0
-        with served(site) as (url, key, _):
+        with served(site, roles="api") as (url, key, http_process):
             quotas = {
                 "jobs": 10_000_000,
                 "requests_per_second": 1_000_000,
                 "key_requests_per_second": 1_000_000,
             }
             Client(url, key, "default").ask("PATCH", f"/workspaces/{WORKSPACE}", {"quotas": quotas})
-            figures = measure_pages(url, key, options.requests)
+            figures = measure_pages(url, key, Meter(site, http_process), options)
+            if options.only is not None:
+                show_pages(figures, before)
+                return 0
             log = measure_log(url, key, site)
             idle = measure_idle(url, key, site, options.seconds)
-    show(figures, log, idle, before)
-    return 0
+    return show(figures, log, idle, before)
 
 
-@contextmanager
-def loaded(options: argparse.Namespace) -> Iterator[Site]:
-    with tempfile.TemporaryDirectory(prefix="foliot-bench-", ignore_cleanup_errors=True) as temporary:
-        folder = (options.keep or Path(temporary)).resolve()
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o711)
-        config = EmbeddedConfig(folder / "data", shared_buffers=SHARED_BUFFERS, settings=SETTINGS)
-        with start(config) as server:
-            database = server.owner_url.rsplit("/", 1)[1]
-            site = Site(server.owner_url, server.url(LOGIN.name, LOGIN.password or "", database), server.pid)
-            migrate(site.owner_url, login=LOGIN)
-            if not (folder / "loaded").exists():
-                load(site, options.jobs, options.runs)
-                (folder / "loaded").touch()
-            yield site
-
-
-def load(site: Site, jobs: int, runs: int) -> None:
-    began = time.perf_counter()
-    print(f"Making {jobs:,} jobs and {runs:,} runs in one workspace ...", flush=True)
-    population.fill(site.owner_url, site.url, Population(jobs, workspaces=1))
-    now, rounds = datetime.now(UTC).replace(microsecond=0), runs // jobs
-    with psycopg.connect(site.owner_url, autocommit=True) as owner:
-        owner.execute("SET search_path TO foliot, public")
-        owner.execute("SET maintenance_work_mem TO '1GB'")
-        owner.execute("SET synchronous_commit TO off")
-        owner.execute(_SHIFT_TIMERS, {"by": DUE - now})
-        indexes = owner.execute(
-            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'foliot' AND tablename = 'runs' AND indexname <> 'runs_pkey'"
-        ).fetchall()
-        for name, _ in indexes:
-            owner.execute(f"DROP INDEX {name}")
-        for number in range(1, rounds + 1):
-            owner.execute(_ONE_ROUND, {"number": number, "back": rounds - number, "now": now})
-        print(f"  {time.perf_counter() - began:.0f} s: rows are there", flush=True)
-        for _, definition in indexes:
-            owner.execute(definition)
-        owner.execute(_DAYS)
-        owner.execute(_COUNTERS, {"rounds": rounds})
-        owner.execute(_LONG_LOG, {"chunks": LOG_BYTES // 100_000})
-        owner.execute("VACUUM (ANALYZE)")
-    print(f"  {time.perf_counter() - began:.0f} s: loaded", flush=True)
-
-
-def measure_pages(url: str, key: str, requests: int) -> list[PageFigure]:
+def measure_pages(url: str, key: str, meter: Meter, options: argparse.Namespace) -> list[PageFigure]:
     reader, client = Reader(url, key), Client(url, key, WORKSPACE)
     ids = {
         "job_id": json.loads(client.ask("GET", "/jobs?limit=1"))["items"][0]["id"],
-        "run_id": json.loads(client.ask("GET", "/runs?limit=1"))["items"][0]["id"],
+        "run_id": json.loads(client.ask("GET", "/runs?q=status:failed&limit=1"))["items"][0]["id"],
     }
     figures = []
     for route in ROUTES:
         names = re.findall(r"{(\w+)", route.path)
-        if "GET" not in (route.methods or ()) or not set(names) <= set(ids):
-            continue
+        if "GET" not in (route.methods or ()) or not set(names) <= set(ids) or "." in route.path:
+            continue  # no page, or a file such as a whole log
         for view in ("", *VIEWS.get(route.path, ())):
-            figure = measure_page(reader, client, route.path, view, ids, requests)
-            if figure is not None:
-                figures.append(figure)
-                print(f"  {figure.page}: p95 {figure.p95_ms:.0f} ms, {figure.kilobytes:.0f} kB", flush=True)
+            if (options.only or "") not in route.path + view:
+                continue
+            figure = measure_page(reader, client, meter, (route.path, view), ids, options.requests)
+            if figure is None:
+                continue
+            figures.append(figure)
+            print(f"  {figure.page}: p95 {figure.p95_ms:.0f} ms, CPU {figure.cost.cpu_ms:.0f} ms", flush=True)
+            if options.only is not None:
+                for calls, spent, planned, text in meter.costliest(options.requests):
+                    print(f"    {spent:7.2f} ms, {planned:5.2f} of plans, {calls:4.1f} x {text}", flush=True)
     return figures
 
 
 def measure_page(
-    reader: Reader, client: Client, path: str, view: str, ids: dict[str, str], requests: int
+    reader: Reader, client: Client, meter: Meter, page: tuple[str, str], ids: dict[str, str], requests: int
 ) -> PageFigure | None:
-    status, _, page = reader.read("/console" + path.format(**ids) + view)
-    if status != 200 or not page.startswith("<!doctype"):
-        return None
-    times = sorted(reader.read("/console" + path.format(**ids) + view)[1] for _ in range(requests))
+    path, view = page
+    address = "/console" + path.format(**ids) + view
+    status, _, text = reader.read(address)
+    if status >= 500:
+        raise SystemExit(f"{address}: {status}")
+    if status != 200 or not text.startswith("<!doctype"):
+        return None  # a redirect, a file, a part of a page, or a page that needs a token
     beside = None
     if not view and path in SHOWN:
         beside = _quantile(sorted(_timed(client, SHOWN[path].format(**ids)) for _ in range(requests)), 95)
-    assets = sum(len(reader.read(each)[2].encode()) for each in set(ASSET.findall(page)))
-    weight = len(page.encode())
+    meter.start()
+    times = sorted(reader.read(address)[1] for _ in range(requests))
+    cost = meter.stop(requests)
+    assets = sum(map(reader.weigh, set(ASSET.findall(text))))
+    weight = len(text.encode())
     return PageFigure(
-        path + view, _quantile(times, 50), _quantile(times, 95), beside, weight / 1e3, (weight + assets) / 1e3
+        path + view,
+        _quantile(times, 50),
+        _quantile(times, 95),
+        beside,
+        cost,
+        weight / 1e3,
+        (weight + assets) / 1e3,
     )
 
 
@@ -226,12 +255,13 @@ def measure_log(url: str, key: str, site: Site) -> dict[str, Any]:
     assert row is not None
     reader = Reader(url, key)
     times = []
-    for _ in range(10):
+    for _ in range(20):
         _, took, page = reader.read(f"/console/runs/{row[0]}")
         times.append(took)
     has_tail = f"line {row[2]} " in page
     return {
         "bytes": row[1],
+        "p50_ms": _quantile(sorted(times), 50),
         "p95_ms": _quantile(sorted(times), 95),
         "kilobytes": len(page.encode()) / 1e3,
         "shows_tail": has_tail,
@@ -264,83 +294,65 @@ def measure_idle(url: str, key: str, site: Site, seconds: float) -> dict[str, fl
     return {"pages": OPEN_PAGES, "percent_of_a_core": share(), "percent_without_pages": without}
 
 
-def show(figures: list[PageFigure], log: dict[str, Any], idle: dict[str, float], before: float) -> None:
-    load_text = f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
-    table = Table(title=f"Pages of the console; {load_text}")
-    for column in ("page", "p50 ms", "p95 ms", "API p95 ms", "kB", "kB with styles and scripts"):
-        table.add_column(column, justify="left" if column == "page" else "right")
+def show(figures: list[PageFigure], log: dict[str, Any], idle: dict[str, float], before: float) -> int:
+    load = show_pages(figures, before)
+    cost = round(idle["percent_of_a_core"] - idle["percent_without_pages"], 2)
+    is_log_ok = log["shows_tail"] and log["p95_ms"] < BAR_MS
+    print(
+        f"Log of {log['bytes']:,} bytes: p50 {log['p50_ms']:.0f} ms, p95 {log['p95_ms']:.0f} ms (bar {BAR_MS:.0f}),"
+        f" {log['kilobytes']:.0f} kB, shows its tail: {log['shows_tail']}, {_ok(is_log_ok)}"
+    )
+    print(
+        f"{idle['pages']} open pages: {cost} % of a core (bar {BAR_IDLE:.0f}), {_ok(cost < BAR_IDLE)};"
+        f" the whole server {idle['percent_of_a_core']} %, without them {idle['percent_without_pages']} %"
+    )
+    missed = [each.page for each in figures if not each.is_ok]
+    print(
+        f"{len(figures) - len(missed)} of {len(figures)} pages within their bars. Beyond: {', '.join(missed) or 'none'}"
+    )
+    RESULTS.parent.mkdir(exist_ok=True)
+    pages = [asdict(each) | {"cost": each.cost._asdict(), "ok": each.is_ok} for each in figures]
+    RESULTS.write_text(json.dumps({"load": load, "pages": pages, "log": log, "idle": idle}, indent=2))
+    print(f"Written to {RESULTS}")
+    return 0
+
+
+def show_pages(figures: list[PageFigure], before: float) -> str:
+    load = f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
+    bars = f"bars: p95 {BAR_MS:.0f} ms, {BAR_KB:.0f} kB with styles and scripts"
+    table = Table(title=f"Pages of the console, {bars}; {load}")
+    columns = (
+        "page",
+        "p50 ms",
+        "p95 ms",
+        "ok",
+        "CPU ms",
+        "statements",
+        "database ms",
+        "API p95 ms",
+        "kB",
+        "whole kB",
+    )
+    for column in columns:
+        table.add_column(column, justify="left" if column == "page" else "right", no_wrap=True)
     for each in figures:
-        beside = "" if each.api_p95_ms is None else f"{each.api_p95_ms:.1f}"
         table.add_row(
             each.page,
             f"{each.p50_ms:.1f}",
             f"{each.p95_ms:.1f}",
-            beside,
+            _ok(each.is_ok),
+            *(f"{value:.1f}" for value in each.cost),
+            "" if each.api_p95_ms is None else f"{each.api_p95_ms:.1f}",
             f"{each.kilobytes:.0f}",
             f"{each.whole_kilobytes:.0f}",
         )
-    Console().print(table)
-    print(
-        f"Log of {log['bytes']:,} bytes: p95 {log['p95_ms']:.0f} ms, {log['kilobytes']:.0f} kB, shows its tail: {log['shows_tail']}"
-    )
-    print(
-        f"{idle['pages']} open pages: {idle['percent_of_a_core']} % of a core; none: {idle['percent_without_pages']} %"
-    )
-    RESULTS.parent.mkdir(exist_ok=True)
-    written = {"load": load_text, "pages": [asdict(each) for each in figures], "log": log, "idle": idle}
-    RESULTS.write_text(json.dumps(written, indent=2))
-    print(f"Written to {RESULTS}")
+    Console(width=max(120, Console().width)).print(table)
+    return load
 
 
-# The population lies in the future; here its next planned times lie in the coming hours.
-_SHIFT_TIMERS = """
-UPDATE timers SET due_at = due_at - %(by)s, next_at = next_at - %(by)s, cursor_at = cursor_at - %(by)s
-"""
-# One run of each job, 21.6 hours before the next: 97 of 100 succeed, two fail and one is skipped. Ids begin with the instant of
-# the record, as the service makes them.
-_ONE_ROUND = """
-WITH made AS (
-    SELECT workspace_id, id AS job_id, abs(hashtext(id::text)) AS place, md5(id::text || %(number)s::text) AS dice,
-           %(now)s - %(back)s * interval '21.6 hours' - (abs(hashtext(id::text)) %% 77000) * interval '1 second' AS at
-      FROM jobs)
-INSERT INTO runs (workspace_id, id, job_id, number, trigger, status, skip_reason, planned_for, planned_key, schedule_rev, created_at,
-                  started_at, finished_at, attempt_count, fence, worker_id, error)
-SELECT workspace_id, (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || substr(dice, 1, 3) || '8' || substr(dice, 4, 15))::uuid,
-       job_id, %(number)s, 'schedule', outcome, CASE WHEN outcome = 'skipped' THEN 'overlap' END, at, at AT TIME ZONE 'UTC', 1, at,
-       CASE WHEN outcome <> 'skipped' THEN at + interval '0.05 seconds' END, at + interval '1.2 seconds',
-       CASE WHEN outcome = 'skipped' THEN 0 ELSE 1 END, 1, job_id,
-       CASE WHEN outcome = 'failed' THEN '{"code": "http_status", "message": "the server answered 503"}'::jsonb END
-  FROM made CROSS JOIN LATERAL (
-       SELECT CASE WHEN (place + %(number)s) %% 100 < 2 THEN 'failed' WHEN (place + %(number)s) %% 100 = 2 THEN 'skipped'
-                   ELSE 'succeeded' END AS outcome) AS chosen
- ORDER BY at
-"""
-_DAYS = """
-INSERT INTO job_days (workspace_id, job_id, day, runs, successes, failures, skips, seconds, lag_seconds, records)
-SELECT workspace_id, job_id, created_at::date, count(*) FILTER (WHERE status <> 'skipped'), count(*) FILTER (WHERE status = 'succeeded'),
-       count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'skipped'), count(*) * 1.15, count(*) * 0.05, count(*)
-  FROM runs WHERE created_at > now() - interval '15 days' AND created_at < date_trunc('day', now()) GROUP BY 1, 2, 3;
-INSERT INTO workspace_days (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-SELECT workspace_id, created_at::date, count(*), count(*) FILTER (WHERE status <> 'skipped'), count(*) FILTER (WHERE status = 'succeeded'),
-       count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'skipped'), count(*) * 1.15, count(*) * 0.05
-  FROM runs WHERE created_at < date_trunc('day', now()) GROUP BY 1, 2;
-UPDATE scans SET position = (SELECT max(id::text)::uuid FROM runs WHERE created_at < date_trunc('day', now())) WHERE name = 'roll_up'
-"""
-_COUNTERS = """
-UPDATE timers SET fire_count = %(rounds)s, run_count = %(rounds)s, success_count = %(rounds)s - 3, failure_count = 2, skip_count = 1,
-       number = %(rounds)s, runs_created = %(rounds)s, last_run_at = newest.started_at, last_run_id = newest.id, last_run_status = newest.status,
-       failures_in_a_row = CASE WHEN newest.status = 'failed' THEN 1 ELSE 0 END, last_error = newest.error ->> 'message'
-  FROM runs AS newest WHERE newest.job_id = timers.job_id AND newest.number = %(rounds)s
-"""
-_LONG_LOG = """
-WITH one AS (SELECT workspace_id, id FROM runs ORDER BY id DESC LIMIT 1), head AS (
-    INSERT INTO logs (workspace_id, run_id, lines, bytes) SELECT workspace_id, id, %(chunks)s * 1000, %(chunks)s * 100000 FROM one)
-INSERT INTO log_chunks (workspace_id, run_id, last_seq, attempt, lines)
-SELECT one.workspace_id, one.id, chunk * 1000, 1,
-       (SELECT jsonb_agg(jsonb_build_array('2026-11-16T08:00:00+00:00', 'stdout', rpad('line ' || ((chunk - 1) * 1000 + line) || ' ', 100, 'x')))
-          FROM generate_series(1, 1000) AS line)
-  FROM one CROSS JOIN generate_series(1, %(chunks)s) AS chunk
-"""
+def _ok(is_ok: bool) -> str:
+    return "ok" if is_ok else "NO"
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.console.site import CHROMIUM, Site, open_site
+from tests.console.site import CHROMIUM, LONGEST_WAIT, Site, open_site
 from tests.temporary import temporary_folder
 
 
@@ -25,6 +25,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
+    playwright.expect.set_options(timeout=LONGEST_WAIT)
     with playwright.sync_playwright() as started:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield launched

@@ -27,8 +27,9 @@ CHROMIUM = (
 needs_browser = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
 ]
+LONGEST_WAIT = 60_000  # milliseconds, for whatever a page is to show: a busy machine fails no test
 PREFIX = "/console"
 NOT_PAGES = {"/live", "/runs/{run_id}/log/stream"}  # streams
 # Further views of a page, by its path. `{job_id}` and others are filled in as in the path.
@@ -120,6 +121,7 @@ class Site:
         """A browser context of this person."""
         wanted = {"locale": "en-GB", "viewport": {"width": 1280, "height": 900}, **options}
         context = browser.new_context(base_url=self.base, **wanted)
+        context.set_default_timeout(LONGEST_WAIT)
         context.add_cookies(
             [
                 {"name": name, "value": value, "url": f"{self.base}/console"}

@@ -109,15 +109,11 @@ def test_a_run_that_fails_while_its_page_is_open_shows_why_without_a_reload(
     page.goto(f"/console/runs/{run['id']}")
     page.evaluate("window.same = true")
     log = page.locator("#log-box")
-    playwright.expect(log).to_contain_text("line 250", timeout=30_000)  # as it is written
-    playwright.expect(page.locator("#head .status").first).to_have_text(
-        "Running", ignore_case=True, timeout=30_000
-    )
+    playwright.expect(log).to_contain_text("line 250")  # as it is written
+    playwright.expect(page.locator("#head .status").first).to_have_text("Running", ignore_case=True)
     go.touch()
-    playwright.expect(log).to_contain_text("the last line", timeout=30_000)
-    playwright.expect(page.locator("#head .status").first).to_have_text(
-        "Failed", ignore_case=True, timeout=30_000
-    )
+    playwright.expect(log).to_contain_text("the last line")
+    playwright.expect(page.locator("#head .status").first).to_have_text("Failed", ignore_case=True)
     playwright.expect(page.locator("#head")).to_contain_text("port 7 is closed")
     assert page.evaluate("window.same") is True  # the page was not loaded again
 
@@ -129,9 +125,7 @@ def test_a_long_log_opens_at_its_end_and_loads_earlier_lines_on_demand(
     go.touch()
     run = api.start("long", go=str(go), lines=250)
     page.goto(f"/console/runs/{run['id']}")
-    playwright.expect(page.locator("#head .status").first).to_have_text(
-        "Succeeded", ignore_case=True, timeout=30_000
-    )
+    playwright.expect(page.locator("#head .status").first).to_have_text("Succeeded", ignore_case=True)
     page.reload()
     log = page.locator("#log-box")
     playwright.expect(log.locator("[data-seq]")).to_have_count(100)
@@ -176,7 +170,7 @@ def test_new_runs_wait_behind_a_button(page: Any, api: Api, folder: Path) -> Non
     first = page.locator("#runs [data-row]").first.get_attribute("data-row")
     fresh = api.start("fresh", go=str(go))
     bar = page.locator("#runs .new-bar")
-    playwright.expect(bar).to_be_visible(timeout=30_000)
+    playwright.expect(bar).to_be_visible()
     assert page.locator("#runs [data-row]").first.get_attribute("data-row") == first  # nothing has moved
     bar.click()
     playwright.expect(page.locator(f"#runs [data-row='{fresh['id']}']")).to_be_visible()

@@ -52,7 +52,7 @@ def test_a_channel_is_made_and_its_test_shows_what_the_peer_answered(page: Any) 
     page.get_by_role("button", name="Create channel").click()
     page.get_by_role("button", name="Send a test message").click()
     # The page looks again by itself until the courier has the answer.
-    playwright.expect(page.get_by_text("The peer answered")).to_be_visible(timeout=60_000)
+    playwright.expect(page.get_by_text("The peer answered")).to_be_visible()
     playwright.expect(page.locator("main")).to_contain_text("The room has it.")
 
 

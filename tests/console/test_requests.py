@@ -30,6 +30,8 @@ PERSONAL = {
     "/console/sign-in",
     "/console/settings/keys",
     "/console/settings/keys/*/revoke",
+    "/console/agenda/feed",
+    "/console/agenda/feed/*/revoke",
 }
 READING = {"/jobs/preview", "/jobs/{job_id}/preview"}  # they answer to a form and store nothing
 ROLES = ("viewer", "operator", "editor", "admin")

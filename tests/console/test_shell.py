@@ -13,7 +13,6 @@ from tests.console.site import Site, needs_browser
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = needs_browser
-SOON = 30_000  # milliseconds
 
 
 @pytest.fixture
@@ -48,8 +47,8 @@ def expect(locator: Any) -> Any:
 def test_new_rows_wait_behind_a_button_and_live_updates_pause(page: Any) -> None:
     page.goto("/console/runs")
     bar = page.locator("#runs .new-bar")
-    expect(page.locator("#runs [data-row]").first).to_be_visible(timeout=SOON)
-    expect(bar).to_contain_text("new", timeout=SOON)
+    expect(page.locator("#runs [data-row]").first).to_be_visible()
+    expect(bar).to_contain_text("new")
     top = page.locator("#runs [data-row]").first.get_attribute("data-row")
     bar.click()
     expect(page.locator("#runs [data-row]").first).not_to_have_attribute("data-row", top)
@@ -66,10 +65,10 @@ def test_a_region_changes_when_the_pointer_has_left_it(page: Any) -> None:
     page.locator("#figures").hover()
     number.evaluate("each => { each.textContent = 'held' }")
     shown = page.locator("#newest tbody tr a.name").first.inner_text()
-    expect(page.locator("#newest tbody tr a.name").first).not_to_have_text(shown, timeout=SOON)
+    expect(page.locator("#newest tbody tr a.name").first).not_to_have_text(shown)
     expect(number).to_have_text("held")
     page.mouse.move(2, 2)
-    expect(number).not_to_have_text("held", timeout=SOON)
+    expect(number).not_to_have_text("held")
 
 
 def test_the_theme_is_kept_and_the_menu_of_a_phone_opens(page: Any) -> None:
@@ -88,7 +87,7 @@ def test_the_theme_is_kept_and_the_menu_of_a_phone_opens(page: Any) -> None:
 
 def test_the_guide_turns_green_and_a_schedule_is_tested_while_typing(page: Any) -> None:
     page.goto("/console/start")
-    expect(page.locator("#guide")).to_contain_text("Your first run arrived", timeout=SOON)
+    expect(page.locator("#guide")).to_contain_text("Your first run arrived")
     page.goto("/console/start/schedule")
     page.get_by_label("Schedule", exact=True).fill("0 4 * * 1-5")
     expect(page.locator("#tested .sentence")).to_contain_text("Every weekday at 04:00")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from foliot.domain.agenda import Agenda, AgendaJob, Fate, agenda
+from foliot.domain.agenda import Agenda, AgendaJob, Fate, agenda, density
 from foliot.domain.freeze import Freeze, FreezePolicy
 from foliot.domain.ids import FreezeId
 from foliot.domain.schedule import (
@@ -191,3 +191,38 @@ def test_a_time_on_the_edge_belongs_to_the_stretch_that_it_begins() -> None:
     assert reported(agenda([daily], at("05:00"), at("06:00"))) == []
     assert reported(agenda([ahead(Cron("0 6 * * *"), cursor=at("06:00"))], at("06:00"), at("07:00"))) == []
     assert reported(agenda([], at("06:00"), at("07:00"))) == []
+
+
+def test_a_density_counts_the_times_in_each_part_of_a_span() -> None:
+    jobs = [
+        ahead(Cron("0 9,18 * * *"), 1),
+        ahead(Cron("* * * * *"), 2),
+        ahead(Cron("0 9 * * *"), 3, skip_next=True),
+    ]
+    found = density(jobs, MIDNIGHT, MIDNIGHT + DAY, 24, now=MIDNIGHT)
+    assert found.jobs == 3
+    assert [found.counts[hour] for hour in (0, 8, 9, 18, 23)] == [60, 60, 61, 61, 60]
+    assert sum(found.counts) == 1_442
+
+
+def test_a_density_counts_from_now_on() -> None:
+    found = density([ahead(Cron("0 * * * *"))], MIDNIGHT, MIDNIGHT + DAY, 24, now=MIDNIGHT + 12 * HOUR)
+    assert found.counts == (0,) * 12 + (1,) * 12
+
+
+@pytest.mark.parametrize(("minutes", "parts"), [(7, 1_440), (7, 24), (7, 100), (59, 24), (1, 7)])
+def test_a_density_puts_a_series_where_its_times_are(minutes: int, parts: int) -> None:
+    found = density([ahead(every(minutes * 60))], MIDNIGHT, MIDNIGHT + DAY, parts, now=MIDNIGHT)
+    times = [entry.line for entry in a_day(ahead(every(minutes * 60))).entries]
+    first = times[0].first.due_at
+    assert times[0].count is not None
+    counts = [0] * parts
+    for place in range(times[0].count):
+        counts[int((first + minutes * MINUTE * place - MIDNIGHT) / (DAY / parts))] += 1
+    assert list(found.counts) == counts
+
+
+def test_a_density_says_of_how_many_jobs_it_is_when_its_work_is_bounded() -> None:
+    jobs = [ahead(Cron(f"{minute} * * * *"), minute) for minute in range(1, 11)]
+    found = density(jobs, MIDNIGHT, MIDNIGHT + DAY, 24, now=MIDNIGHT, steps=100)
+    assert (found.jobs, sum(found.counts)) == (4, 96)

@@ -45,6 +45,10 @@ async def test_a_scheduler_that_is_stopped_for_an_hour_is_reported_while_it_is_s
     assert (await watch(office.database)).overdue == 0
     await office.notify()
     assert mail.subjects[-1] == "[default] hourly recovered"
+    assert office.sql("SELECT missed FROM foliot.incidents") == [(6,)]
+    recovery = mail.came[-1][1].get_body(("plain",))
+    assert recovery is not None
+    assert "6 planned times did not run in between" in recovery.get_content()
 
 
 async def test_a_queue_without_a_worker_is_one_incident_until_one_returns(

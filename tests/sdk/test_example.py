@@ -86,6 +86,19 @@ def test_the_example_of_a_webhook_receives_both_messages_and_finds_them_genuine(
     ]
 
 
+@pytest.mark.requirement("S3-22")
+def test_the_example_of_usage_pauses_its_job_at_the_budget(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("usage.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    used, month, status = done.stdout.splitlines()
+    assert "120000" in used
+    assert "1.2" in month
+    assert status.startswith("the job is paused until ")
+    assert status.endswith("Its budget is used up: 1.2 of 1 usd used this month (UTC).")
+
+
 def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(
     example_server: ExampleServer, tmp_path: Path
 ) -> None:

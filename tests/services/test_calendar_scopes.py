@@ -46,6 +46,7 @@ def next_at(harness: WorkspaceHarness, job: JobId) -> datetime:
     return found
 
 
+@pytest.mark.requirement("S1-EC-4")
 @pytest.mark.parametrize("is_first", [True, False], ids=["calendar first", "job first"])
 async def test_a_blackout_of_the_whole_workspace_holds_every_job(
     harness: WorkspaceHarness, is_first: bool

@@ -16,6 +16,12 @@ from mcp.client.streamable_http import streamable_http_client
 
 from foliot import Client as FoliotClient
 from foliot.clock import SystemClock
+from foliot.domain.addresses import networks
+from foliot.egress.client import Egress
+from foliot.handlers.agent import AgentHandler
+from foliot.handlers.registry import Assignment
+from foliot.sdk.context import FakeContext
+from tests.worker.test_agent import call_of, completion, peer
 
 FOLIOT = str(Path(sys.executable).with_name("foliot"))
 
@@ -133,7 +139,25 @@ async def keep_a_job(client: Client, admin: FoliotClient) -> None:
     run = await call(client, "get_run", run=started["run"]["id"])
     assert run["run"]["status"] == "succeeded"
     assert run["untrusted_output"]["seq"] == 1
-    assert (await call(client, "get_statistics", job="standup"))["totals"]["runs"] == 1
+    await asyncio.to_thread(admin.runs.report_usage, started["run"]["id"], {"tokens": 12})
+    figures = await call(client, "get_statistics", job="standup")
+    assert (figures["totals"]["runs"], figures["usage_this_month"]) == (1, {"tokens": "12"})
+    assert (await call(client, "get_statistics"))["usage_this_month"] == {"tokens": "12"}
+
+
+async def let_a_job_use_the_tools(url: str, key: str) -> None:
+    """A job of the type agent calls Foliot's own tools with the key of an agent."""
+    calls = [call_of("list_jobs"), call_of("explain", '{"job": "standup"}')]
+    async with peer(completion(calls=calls), completion("One job.")) as model:
+        handler = AgentHandler(Egress(networks(("127.0.0.0/8",))))
+        tools = {"url": f"{url}/mcp", "key": key, "allow": ["list_jobs", "explain"]}
+        config = {"url": model.url, "model": "small-1", "tools": tools}
+        done = await handler.run(Assignment(FakeContext(), config, {}))
+        await handler.close()
+    assert done.output == {"answer": "One job.", "turns": 2, "finish_reason": "stop"}, done
+    jobs, explained = (each["content"] for each in model.asked[1]["messages"] if each["role"] == "tool")
+    assert "standup" in jobs
+    assert "verdict" in explained
 
 
 def test_an_agent_lives_through_a_reminder_over_both_transports(
@@ -147,6 +171,7 @@ def test_an_agent_lives_through_a_reminder_over_both_transports(
             async with over_http(url, stranger) as other, over_http(url, first) as client:
                 await live_through_a_reminder(client, other)
                 await keep_a_job(client, admin)
+            await let_a_job_use_the_tools(url, first)
             async with over_http(url, stranger) as other, over_stdio(url, second) as client:
                 await live_through_a_reminder(client, other)
             async with over_stdio(url, second, "--read-only") as client:

@@ -53,6 +53,8 @@ TABLE = {
     ("POST", "/api/v1/runs/{run_id}/cancel"): "operator",
     ("POST", "/api/v1/runs/{run_id}/retry"): "operator",
     ("GET", "/api/v1/stats"): "viewer",
+    ("GET", "/api/v1/stats/now"): "viewer",
+    ("GET", "/api/v1/agenda/density"): "viewer",
     ("GET", "/api/v1/agenda"): "viewer",
     ("POST", "/api/v1/preview"): "viewer",
     ("GET", "/api/v1/me"): "viewer",

@@ -225,6 +225,7 @@ async def test_markup_in_user_fields_stays_text_on_every_page(api: ApiHarness) -
         assert "{{7*7}}" in answer.text or "7*7" not in answer.text, page
 
 
+@pytest.mark.requirement("S1-SC-004")
 async def test_the_editor_creates_a_job_from_words_and_changes_it(api: ApiHarness) -> None:
     session = await signed_in(api)
     part = await api.http.get(
@@ -317,6 +318,18 @@ async def test_internal_calls_ignore_headers_of_the_browser(api: ApiHarness) -> 
         "/console/jobs", headers={**session, "Foliot-Workspace": "globex", "Authorization": "Bearer x"}
     )
     assert answer.status_code == 200
+
+
+async def test_styles_are_compressed_and_pages_are_not(shared_api: ApiHarness) -> None:
+    """The size of a compressed page would betray its form token; styles hold nothing secret."""
+    accepted = {"Accept-Encoding": "gzip"}
+    style = await shared_api.http.get("/console/static/console.css", headers=accepted)
+    assert (style.headers["content-encoding"], style.headers["vary"]) == ("gzip", "Accept-Encoding")
+    plain = await shared_api.http.get("/console/static/console.css", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert style.text == plain.text
+    page = await shared_api.http.get("/console/jobs", headers={**await signed_in(shared_api), **accepted})
+    assert "content-encoding" not in page.headers
 
 
 def test_templates_have_no_inline_script_style_or_handler() -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from datetime import timedelta
 from html import unescape
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from foliot.domain.access import MemberRole
@@ -18,6 +18,7 @@ from foliot.storage.notifications import incidents
 from foliot.storage.tx import Role
 from foliot.testing.clock import ManualClock
 from foliot.web.console.pages.settings import SECTIONS
+from foliot.wire.notifications import EventName
 from tests.web.conftest import ApiHarness, job
 from tests.web.test_console import csrf_of, post, signed_in
 
@@ -180,6 +181,7 @@ async def test_a_channel_is_made_tested_and_a_wrong_one_comes_back_with_what_was
 ) -> None:
     session = await signed_in(api, "editor")
     fields = {"kind": "email", "name": "ops", "config-to": "ops@example.com, on-call@example.com"}
+    fields["timezone"] = "Asia/Tokyo"
     wrong = await post(
         api,
         "/console/settings/channels/new",
@@ -202,7 +204,7 @@ async def test_a_channel_is_made_tested_and_a_wrong_one_comes_back_with_what_was
     again = await post(api, address, session, **{**fields, "enabled": "no", "name": "people"})
     assert again.status_code == 303
     kept = (await api.request("GET", f"/channels/{channel['id']}")).json()
-    assert (kept["name"], kept["enabled"]) == ("people", False)
+    assert (kept["name"], kept["enabled"], kept["timezone"]) == ("people", False, "Asia/Tokyo")
     viewer = await text_of(api, address.removeprefix("/console/"), await signed_in(api, "viewer"))
     assert f'action="{address}/test"' not in viewer
     assert "Save</button>" not in viewer
@@ -215,17 +217,20 @@ async def test_a_rule_keeps_every_field_of_its_form(api: ApiHarness) -> None:
     fields = {
         "name": "billing", "event-run_failed": "1", f"channel-{channel}": "1", "tags": "billing, sync", "after_n": "2",
         "cooldown": "1h", "quiet_start": "22:00", "quiet_end": "07:00", "quiet_zone": "Europe/Madrid", "enabled": "1",
-        "attachments": "*.pdf",
+        "attachments": "*.pdf", "q": "type:http -tag:test", "event-late": "1",
     }  # fmt: skip
     answer = await post(api, "/console/settings/rules/new", session, **fields)
     assert answer.status_code == 303, answer.text
     [rule] = (await api.request("GET", "/notification-rules")).json()["items"]
-    assert (rule["events"], rule["channels"], rule["after_n"]) == (["run_failed"], [channel], 2)
+    assert (rule["events"], rule["channels"], rule["after_n"]) == (["run_failed", "late"], [channel], 2)
+    assert rule["scope"]["q"] == "type:http -tag:test"
     assert rule["scope"]["tags"] == ["billing", "sync"]
     assert rule["quiet_hours"]["timezone"] == "Europe/Madrid"
     address = f"settings/rules/{rule['id']}"
     page = await text_of(api, address, session)
     assert 'value="*.pdf"' in page
+    assert 'value="type:http -tag:test"' in page
+    assert all(f'name="event-{each}"' in page for each in get_args(EventName))
     missing = await post(api, f"/console/{address}", session, name="billing", after_n="2")
     assert missing.status_code == 422
     await post(api, f"/console/{address}/delete", session)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind, parse_key
+from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
+from tests.services.remote_hosts import register_host, worker_principal
 from tests.web.conftest import ApiHarness, job
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +38,12 @@ TABLES = [
     "principals",
     "workspaces",
     "limits",
+    "rooms",
+    "messages",
+    "outbox",
+    "hosts",
+    "server_instances",
+    "disabled_types",
     "budgets",
     "run_usage",
     "usage_days",
@@ -223,11 +231,68 @@ async def test_limits_are_tried(api: ApiHarness, owner: Any) -> None:
     assert (await tried(api, owner, "DELETE", "/limits?key=db"))["cap"] == 2
 
 
+async def test_rooms_and_messages_are_tried(api: ApiHarness, owner: Any) -> None:
+    preview = await tried(api, owner, "POST", "/rooms", body={"name": "ops", "key": "ops"})
+    assert (await api.request("GET", f"/rooms/{preview['id']}")).status_code == 404
+    room = (await api.request("POST", "/rooms", json={"name": "ops", "key": "ops"})).json()
+    refused = await api.request("POST", "/rooms", params=DRY, json={"name": "ops", "key": "ops"})
+    assert refused.status_code == 409
+    path = f"/rooms/{room['id']}"
+    assert (await tried(api, owner, "PATCH", path, body={"name": "night"}))["name"] == "night"
+    assert (await tried(api, owner, "POST", f"{path}/messages", body={"text": "hello"}))["text"] == "hello"
+    assert (await tried(api, owner, "DELETE", path))["id"] == room["id"]
+
+
+async def test_hosts_and_their_instances_are_tried(api: ApiHarness, owner: Any, database: Database) -> None:
+    workspace = api.ids["acme"]
+    host = await register_host(database, worker_principal(workspace), "h1", "pvp")
+    await host.leave()
+    path = f"/hosts/{host.id}"
+    assert (await tried(api, owner, "PATCH", path, body={"max_reads": 3}))["max_reads"] == 3
+    added = await tried(api, owner, "POST", f"{path}/instances", body={"name": "pve"})
+    assert added["name"] == "pve"
+    [instance] = (await api.request("GET", path)).json()["instances"]
+    found = await tried(
+        api, owner, "PATCH", f"{path}/instances/{instance['id']}", body={"labels": {"a": "b"}}
+    )
+    assert found["labels"] == {"a": "b"}
+    assert (await tried(api, owner, "DELETE", f"{path}/instances/{instance['id']}"))["instances"] == []
+    assert (await tried(api, owner, "DELETE", path))["name"] == "h1"
+
+
+async def test_switching_a_job_type_off_is_tried(api: ApiHarness, owner: Any) -> None:
+    preview = await tried(api, owner, "PUT", "/job-types/http", body={"enabled": False, "reason": "x"})
+    assert preview["enabled"] is False
+    refused = await api.request(
+        "PUT", "/job-types/nothing", role="admin", params=DRY, json={"enabled": False}
+    )
+    assert refused.status_code == 404
+
+
 async def test_every_write_to_these_can_be_tried(api: ApiHarness) -> None:
     """But for what only ever tries or reads, and what is done to many by a field of its body."""
     nouns = tuple(
         f"/api/v1/{noun}"
-        for noun in ["jobs", "runs", "calendars", "freezes", "keys", "members", "workspaces", "limits"]
+        for noun in [
+            "jobs",
+            "runs",
+            "calendars",
+            "freezes",
+            "keys",
+            "members",
+            "workspaces",
+            "limits",
+            "rooms",
+            "hosts",
+            "job-types",
+            "secrets",
+            "webhooks",
+            "channels",
+            "notification-rules",
+            "incidents",
+            "defaults",
+            "deliveries",
+        ]
     )
     described = (
         await api.http.get("/openapi.json", headers={"Authorization": f"Bearer {api.system}"})

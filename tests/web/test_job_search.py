@@ -151,6 +151,24 @@ async def test_pages_of_any_order_and_filter_add_up(shelf: ApiHarness, sort: str
     assert seen == whole["items"]
 
 
+@pytest.mark.parametrize("scanned", [1, 3, 100])
+async def test_a_word_is_found_beyond_the_jobs_that_are_looked_through_first(
+    api: ApiHarness, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, scanned: int
+) -> None:
+    monkeypatch.setattr("foliot.storage.jobs.job_search.FIRST_SCANNED", scanned)
+    for name in ("night 1", "day 2", "night 3", "day 4", "night 5", "night 6"):
+        await api.create_job(name=name)
+        clock.advance(timedelta(seconds=1))
+    found: list[str] = []
+    cursor: str | None = None
+    while cursor is not None or not found:
+        params: dict[str, Any] = {"q": "night", "limit": 2} | ({"cursor": cursor} if cursor else {})
+        page = (await api.request("GET", "/jobs", params=params)).json()
+        found += [each["name"] for each in page["items"]]
+        cursor = page["next_cursor"]
+    assert found == ["night 6", "night 5", "night 3", "night 1"]
+
+
 async def test_the_order_of_names_can_be_turned_round(shelf: ApiHarness) -> None:
     assert await names(shelf, sort="name") == (await names(shelf, sort="-name"))[::-1]
     assert (await names(shelf, sort="name"))[-1] == ECLAIR
@@ -264,3 +282,28 @@ async def test_a_job_is_read_with_its_warnings_on_request(api: ApiHarness) -> No
     again = await api.request("GET", f"/jobs/{made['id']}", role="viewer", params={"warnings": "true"})
     assert again.json()["warnings"] == made["warnings"]
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["warnings"] == []
+
+
+@pytest.mark.requirement("X-1")
+async def test_reading_changes_no_timer_even_of_a_job_that_is_due(api: ApiHarness, owner: Any) -> None:
+    made = await api.create_job(name="due")
+    assert isinstance(api.database.clock, ManualClock)
+    api.database.clock.advance(timedelta(hours=1))
+    before = owner.execute("SELECT * FROM foliot.timers").fetchall()
+    job = f"/jobs/{made['id']}"
+    paths = (
+        "/jobs",
+        "/jobs?sort=next_run_at",
+        job,
+        f"{job}/next",
+        f"{job}/runs",
+        f"{job}/explain",
+        f"{job}/stats",
+        "/agenda",
+        "/stats",
+        "/runs",
+    )
+    for path in paths:
+        answer = await api.request("GET", path, role="viewer")
+        assert answer.status_code == 200, (path, answer.text)
+    assert owner.execute("SELECT * FROM foliot.timers").fetchall() == before

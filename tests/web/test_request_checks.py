@@ -166,6 +166,9 @@ async def test_a_job_and_a_workspace_tell_how_it_went(api: ApiHarness, clock: Ma
         "late": 0,
         "next_due_at": "2027-01-15T16:00:00Z",
     }
+    moment = (await api.request("GET", "/stats/now", role="viewer", params={"jobs": "true"})).json()
+    assert moment == {name: stats[name] for name in ("as_of", "now", "newest", "jobs")}
+    assert (await api.request("GET", "/stats/now")).json()["jobs"] is None
     clock.advance(2 * HOUR)
     assert (await api.request("GET", "/stats")).json()["now"]["late"] == 1
     clock.advance(DAY)
@@ -209,6 +212,32 @@ async def test_the_agenda_lists_what_is_planned_with_what_it_should_take(
     for only in ({"tag": "money"}, {"job": daily["id"]}):
         assert [item["job_id"] for item in (await agenda(api, **only))["items"]] == [daily["id"]], only
     assert (await agenda(api, queue="nowhere"))["items"] == []
+
+
+async def test_the_density_of_an_agenda_counts_its_runs_and_estimates_those_of_many_jobs(
+    api: ApiHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        await api.create_job(name=f"hourly {number}", schedule=HOURLY)
+    await api.create_job(name="off", enabled=False, schedule=HOURLY)
+    await api.create_job(who="globex", name="theirs", schedule=HOURLY)
+    span = {"from": "2027-01-15T12:00:00Z", "to": "2027-01-16T00:00:00Z", "buckets": 4}
+    whole = (await api.request("GET", "/agenda/density", role="viewer", params=span)).json()
+    assert (whole["counts"], whole["runs"], whole["bucket_seconds"]) == ([8, 12, 12, 12], 44, 10_800)
+    assert (whole["jobs"], whole["counted_jobs"], whole["estimated"]) == (4, 4, False)
+    monkeypatch.setattr("foliot.services.jobs.agenda.SAMPLE", 2)
+    some = (await api.request("GET", "/agenda/density", params=span)).json()
+    assert some == {**whole, "counted_jobs": 2, "estimated": True}
+    wrong = await api.request("GET", "/agenda/density", params={**span, "to": span["from"]})
+    assert (wrong.status_code, list(problems(wrong))) == (422, ["/to"])
+
+
+async def test_an_agenda_of_few_lines_says_where_it_ends(api: ApiHarness) -> None:
+    for number in range(3):
+        await api.create_job(name=f"hourly {number}", schedule=HOURLY)
+    found = (await api.request("GET", "/agenda", params={"limit": 4})).json()
+    assert (len(found["items"]), found["truncated"]) == (4, True)
+    assert found["complete_until"] == found["items"][-1]["starts_at"]
 
 
 async def test_pauses_and_freezes_show_in_the_agenda(api: ApiHarness, clock: ManualClock) -> None:
@@ -260,6 +289,8 @@ async def test_an_agents_agenda_is_of_its_own_jobs(api: ApiHarness) -> None:
     mine = (await api.request("POST", "/jobs", role="agent", json=job(schedule=HOURLY))).json()
     assert {item["job_id"] for item in (await agenda(api, role="agent"))["items"]} == {mine["id"]}
     assert len((await agenda(api))["items"]) == 46
+    assert (await api.request("GET", "/agenda/density", role="agent")).json()["runs"] == 23
+    assert (await api.request("GET", "/agenda/density")).json()["runs"] == 46
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,7 @@ def channel_page(channel: ChannelOut, now: datetime, *, is_tried: bool = False) 
                 ("id", str(channel.id)),
                 ("kind", channel.config.kind),
                 *shown,
+                *((("timezone", channel.timezone),) if channel.timezone else ()),
                 ("state", _state(channel)),
                 ("last sent", relative(channel.delivered_at - now) if channel.delivered_at else "never"),
                 *(

@@ -144,6 +144,11 @@ def incident_page(incident: IncidentOut, now: datetime, *, is_tried: bool = Fals
                 ("reminders", f"{incident.reminders:,}"),
                 *((("acknowledged", incident.acknowledged_by),) if incident.acknowledged_by else ()),
                 *((("muted", incident.muted_by),) if incident.muted_by else ()),
+                *(
+                    (("snoozed", relative(incident.snoozed_until - now)),)
+                    if incident.state == "snoozed" and incident.snoozed_until
+                    else ()
+                ),
                 *((("note", incident.note),) if incident.note else ()),
             )
         ),

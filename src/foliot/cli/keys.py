@@ -89,6 +89,13 @@ def create(
     expires: Annotated[
         str | None, typer.Option(help="90d, 2027-01-01. Default: never.", metavar="TIME")
     ] = None,
+    max_jobs: Annotated[
+        int | None, typer.Option(min=0, help="Of an agent's key: jobs that it may own.", metavar="N")
+    ] = None,
+    min_interval: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of an agent's key: seconds between two planned times.", metavar="SECONDS"),
+    ] = None,
     admin: Annotated[
         bool,
         typer.Option(
@@ -104,10 +111,10 @@ def create(
     if admin:
         if dry_run:
             raise Invalid("--admin has no dry run.", hint="Remove --dry-run or --admin.")
-        if scope or member or expires:
+        if scope or member or expires or max_jobs is not None or min_interval is not None:
             raise Invalid(
                 "--admin creates a key with all permissions that never expires.",
-                hint="Remove --scope, --member and --expires.",
+                hint="Remove the other options.",
             )
         from foliot.wiring import admin_tasks
 
@@ -119,12 +126,13 @@ def create(
     principal = None if member is None else find_member(session.client, member).id
     scopes: list[Scope] | None = None if scope is None else [each.value for each in scope]
     ends = None if expires is None else parse_time(expires, session.now, local_zone(), flag="--expires")
+    bounds = {"max_jobs": max_jobs, "min_interval": min_interval}
     if dry_run:
         verbs = session.client.keys.dry_run
-        tried = verbs.create(name, principal=principal, scopes=scopes, expires_at=ends)
+        tried = verbs.create(name, principal=principal, scopes=scopes, expires_at=ends, **bounds)
         session.show(tried, lambda: _dry_run_page(tried, "Would create"))
         return
-    made = session.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends)
+    made = session.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends, **bounds)
     session.note(SHOWN_ONCE)
     session.show(made, lambda: styled(made.secret))
 
@@ -172,7 +180,7 @@ def me_page(me: MeOut, url: str, now: datetime) -> Block:
                 ("key", f"fol_{me.key.prefix}_…"),
                 ("scopes", ", ".join(me.key.scopes) or "all that its owner may do"),
                 ("expires", expires),
-                ("jobs", f"{me.jobs:,} of {max_jobs}, each at most every {me.limits.min_interval} s"),
+                ("jobs", f"{me.jobs or 0:,} of {max_jobs}, each at most every {me.limits.min_interval} s"),
             )
         ),
     )
@@ -184,6 +192,7 @@ def key_table(keys: Sequence[KeyOut], now: datetime) -> Table[KeyOut]:
         Column("NAME", lambda each: each.name, wrap=True),
         Column("OWNER", lambda each: f"{each.principal.name} ({each.principal.kind})", wrap=True),
         Column("MAY", lambda each: ", ".join(each.scopes) or each.role or "-"),
+        Column("AT MOST", _bounds, drop=2),
         Column("STATE", lambda each: _state(each, now)),
         Column(
             "USED",
@@ -193,6 +202,12 @@ def key_table(keys: Sequence[KeyOut], now: datetime) -> Table[KeyOut]:
         ),
     ]
     return Table(columns, keys, empty="No keys.")
+
+
+def _bounds(key: KeyOut) -> str:
+    jobs = "" if key.max_jobs is None else pluralize(key.max_jobs, "job")
+    pace = "" if key.min_interval is None else f"every {key.min_interval} s"
+    return ", ".join(filter(None, (jobs, pace)))
 
 
 def _state(key: KeyOut, now: datetime) -> StyledLine:

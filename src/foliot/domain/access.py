@@ -88,6 +88,28 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyBudget:
+    """What an agent may make with a key, beside the quotas of its workspace."""
+
+    max_jobs: int | None = None  # that the agent owns, archived ones not counted
+    min_interval: int | None = None  # seconds between two planned times
+
+    def narrowed(self, other: KeyBudget) -> KeyBudget:
+        """Return the stricter of both: no key makes one that may do more."""
+        jobs = [each for each in (self.max_jobs, other.max_jobs) if each is not None]
+        intervals = [each for each in (self.min_interval, other.min_interval) if each is not None]
+        return KeyBudget(min(jobs, default=None), max(intervals, default=None))
+
+    def within(self, quotas: Quotas) -> Quotas:
+        """Return the quotas of the workspace with this budget on top."""
+        least = max(quotas.min_interval, self.min_interval or 0)
+        return replace(quotas, own_jobs=self.max_jobs, min_interval=least)
+
+
+NO_BUDGET = KeyBudget()
+
+
+@dataclass(frozen=True, slots=True)
 class KeyHolder:
     """A principal and the key that it presented. Scopes narrow the role; a key without scopes has the whole role."""
 
@@ -96,6 +118,7 @@ class KeyHolder:
     scopes: frozenset[str]
     expires_at: datetime | None
     prefix: str = ""
+    budget: KeyBudget = NO_BUDGET
 
     @property
     def role(self) -> MemberRole | None:

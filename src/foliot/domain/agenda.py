@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
+from math import ceil
 
 from foliot.domain.errors import ScheduleTooDear
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
@@ -87,6 +88,14 @@ class Agenda:
     complete_until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Density:
+    """Planned runs in each of the equal parts of a span. `jobs` of the given ones were counted before the work bound was reached."""
+
+    counts: tuple[float, ...]
+    jobs: int
+
+
 class _Spent(Exception):  # not an error: the work is bounded
     """The budget of steps is used up."""
 
@@ -123,6 +132,56 @@ def agenda(
         until = max(start, min(until, merge.reached))
         entries += merge.rest()[: most - len(entries)]
     return Agenda(tuple(entries), start if is_partial else until)
+
+
+def density(
+    jobs: Sequence[AgendaJob],
+    begin: datetime,
+    end: datetime,
+    parts: int,
+    *,
+    now: datetime,
+    steps: int = MOST_STEPS,
+) -> Density:
+    """Count the planned times that run in each part of the span from `begin` to `end`, from `now` on.
+
+    Times that follow each other closely count as evenly spread. Jobs with one timetable are computed once.
+    """
+    effort, lines, counted = _Effort(steps), dict[int, tuple[AgendaLine, int]](), 0
+    for ahead in jobs:
+        try:
+            found = list(_shared(effort, ahead, max(begin, now), end))
+        except _Spent:
+            break
+        counted += 1
+        for line in found:
+            if line.fate is Fate.RUNS:
+                _, jobs_of_line = lines.get(id(line), (line, 0))
+                lines[id(line)] = (line, jobs_of_line + 1)
+    counts, width = [0.0] * parts, (end - begin).total_seconds() / parts
+    for line, jobs_of_line in lines.values():
+        for part, times in _spread(line, begin, width, parts):
+            counts[part] += times * jobs_of_line
+    return Density(tuple(counts), counted)
+
+
+def _spread(line: AgendaLine, begin: datetime, width: float, parts: int) -> Iterator[tuple[int, float]]:
+    """Yield the parts of the span that the times of a line fall into, each with how many."""
+    first = (line.first.due_at - begin).total_seconds()
+    many = line.count or MOST_COUNTED
+    if line.last is None or many == 1:
+        yield min(max(int(first // width), 0), parts - 1), 1.0
+        return
+    step = ((line.last.due_at - begin).total_seconds() - first) / (many - 1)
+    if step >= width:
+        for place in range(many):
+            yield min(max(int((first + step * place) // width), 0), parts - 1), 1.0
+        return
+    part, place = min(max(int(first // width), 0), parts - 1), 0
+    while place < many:
+        past = many if part == parts - 1 else min(many, max(ceil(((part + 1) * width - first) / step), place))
+        yield part, float(past - place)
+        part, place = part + 1, past
 
 
 class _Merge:

@@ -37,6 +37,7 @@ class Quotas:
     secrets: int | None = None
     fires_per_day: int | None = None  # runs that schedules start in a day of UTC
     keys: int | None = None  # that are valid, sessions of the console included
+    own_jobs: int | None = None  # of the agent whose key has such a budget; no quota of a workspace
 
     @property
     def longest_timeout(self) -> timedelta:
@@ -44,7 +45,7 @@ class Quotas:
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
         """Return these quotas with the workspace's own values on top."""
-        known = {each.name for each in fields(Quotas)}
+        known = {each.name for each in fields(Quotas)} - {"own_jobs"}
         return replace(self, **{name: value for name, value in own.items() if name in known})
 
 
@@ -84,6 +85,13 @@ def check_jobs(quotas: Quotas, used: int) -> None:
     """Check the count; `used` includes the new one, here and below."""
     hint = "Archive jobs that are no longer needed, or ask the operator for more."
     _check_count("jobs", quotas.jobs, used, f"This workspace has {used - 1:,} jobs, and may have", hint)
+
+
+def check_own_jobs(quotas: Quotas, used: int) -> None:
+    hint = "Delete jobs that are no longer needed, or ask a person for a key that may have more."
+    _check_count(
+        "own_jobs", quotas.own_jobs, used, f"You have {used - 1:,} jobs, and this key may have", hint
+    )
 
 
 def check_hosts(quotas: Quotas, used: int) -> None:
@@ -134,7 +142,7 @@ def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:
     found = _closest(schedule, now, least)
     if found is not None and found < least:
         raise QuotaExceeded(
-            f"This fires {found.total_seconds():g} s apart; in this workspace the least is {quotas.min_interval} s.",
+            f"This fires {found.total_seconds():g} s apart; here the least is {quotas.min_interval} s.",
             quota="min_interval",
             limit=quotas.min_interval,
             used=int(found.total_seconds()),

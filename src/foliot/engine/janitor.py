@@ -18,8 +18,11 @@ BATCH_PAUSE = timedelta(milliseconds=100)  # so that pruning never fills the dis
 
 
 class Janitor:
-    def __init__(self, tasks: Sequence[JanitorTask], chance: Random | None = None) -> None:
+    def __init__(
+        self, tasks: Sequence[JanitorTask], chance: Random | None = None, *, every: float = EVERY
+    ) -> None:
         self._tasks = tasks
+        self._every = every
         self._chance = chance or SystemRandom()
 
     async def step(self) -> timedelta:
@@ -31,4 +34,4 @@ class Janitor:
                 raise
             except Exception:  # a failing task must not stop the next
                 log.exception("janitor_task.failed", extra={"task": getattr(task, "__name__", repr(task))})
-        return BATCH_PAUSE if is_more else about(EVERY, self._chance)
+        return BATCH_PAUSE if is_more else about(self._every, self._chance)

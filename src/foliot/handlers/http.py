@@ -26,6 +26,7 @@ from foliot.domain.run import RunError
 from foliot.domain.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.client import (
     BUSY,
+    KEPT,
     AddressRefused,
     Egress,
     HttpAnswer,
@@ -241,7 +242,7 @@ class HttpHandler:
             return failed(error.code, f"{error.message} {error.hint}", permanent=True)
         except (InvalidRequest, InvalidSigningSecret, ValueError) as error:
             return failed("config_invalid", str(error), permanent=True)
-        answer = await self._send(outgoing, within)
+        answer = await send_request(self._egress, outgoing, within)
         if isinstance(answer, HandlerResult):
             return answer
         report_usage(assignment, answer)
@@ -250,23 +251,7 @@ class HttpHandler:
             if config.get("success_when") is None:
                 return _only_accepted(answer)
             return await self._ask_for_end(outgoing, answer, assignment, within)
-        return _result(answer, success, self._clock.now())
-
-    async def _send(self, outgoing: OutgoingRequest, within: timedelta | None) -> HttpAnswer | HandlerResult:
-        """Return the answer, or the failure of the attempt."""
-        try:
-            if within is None:
-                return await self._egress.send(outgoing)
-            async with asyncio.timeout(within.total_seconds()) as deadline:
-                return await self._egress.send(outgoing)
-        except AddressRefused as error:
-            return failed(error.code, error.public, permanent=True)
-        except NoAnswer as error:
-            return failed(error.code, str(error), permanent=error.code == "http_invalid")
-        except TimeoutError:
-            if within is None or not deadline.expired():
-                raise
-            return failed("http_timeout", f"The target did not answer within {write_duration(within)}.")
+        return classify_answer(answer, success, self._clock.now())
 
     async def _ask_for_end(
         self, first: OutgoingRequest, answer: HttpAnswer, assignment: Assignment, within: timedelta | None
@@ -285,7 +270,7 @@ class HttpHandler:
         wait = retry_wait(answer, self._clock.now())
         while True:
             await asyncio.sleep(max(rule.every, wait or rule.every).total_seconds())
-            found = await self._send(question, within)
+            found = await send_request(self._egress, question, within)
             if isinstance(found, HandlerResult):
                 if isinstance(found.outcome, Failed) and found.outcome.permanent:
                     return found
@@ -295,6 +280,25 @@ class HttpHandler:
             if (ended := _end_of_work(found, rule, self._clock.now())) is not None:
                 report_usage(assignment, found)
                 return ended
+
+
+async def send_request(
+    egress: Egress, outgoing: OutgoingRequest, within: timedelta | None, keep: int = KEPT
+) -> HttpAnswer | HandlerResult:
+    """Return the answer, or the failure of the attempt."""
+    try:
+        if within is None:
+            return await egress.send(outgoing, keep)
+        async with asyncio.timeout(within.total_seconds()) as deadline:
+            return await egress.send(outgoing, keep)
+    except AddressRefused as error:
+        return failed(error.code, error.public, permanent=True)
+    except NoAnswer as error:
+        return failed(error.code, str(error), permanent=error.code == "http_invalid")
+    except TimeoutError:
+        if within is None or not deadline.expired():
+            raise
+        return failed("http_timeout", f"The target did not answer within {write_duration(within)}.")
 
 
 ACCEPTED = 202
@@ -322,7 +326,7 @@ def _end_of_work(answer: HttpAnswer, rule: SuccessWhen, now: datetime) -> Handle
     if answer.status == ACCEPTED or answer.status in BUSY:
         return None
     if not 200 <= answer.status < 300:
-        return _result(answer, (), now)
+        return classify_answer(answer, (), now)
     if rule.field is None:
         return succeeded(_output(answer))
     value = _field(answer.body, rule.field)
@@ -439,7 +443,8 @@ def _header_value(name: str, value: str) -> str:
     return line
 
 
-def _result(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
+def classify_answer(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
+    """Return what an answer means for the attempt: success, a failure that a retry may mend, or one that none would."""
     code, reason, output = answer.status, reason_of(answer), _output(answer)
     if code in success if success else 200 <= code < 300:
         return succeeded(output)

@@ -41,6 +41,9 @@ from foliot.wire.rooms import RoomOut
 from foliot.wire.runs import RunOut
 
 JobVerbs = AsyncJobWrites[Any, Any, Any]  # that write, or only try
+RunInput = Annotated[
+    dict[str, Any] | None, Field(description="Merged over the job's payload, or the input of the run.")
+]
 LONGEST_NAME = 60
 SHOWN = 3  # next times after a write
 
@@ -267,35 +270,33 @@ class WriteTools:
         self,
         ctx: Context,
         job: JobRef,
-        input: Annotated[  # noqa: A002  # the name on the wire
-            dict[str, Any] | None, Field(description="Merged over the job's payload.")
-        ] = None,
+        input: RunInput = None,  # noqa: A002  # the name on the wire
         key: Key = None,
         dry_run: DryRun = False,
     ) -> RunAnswer:
         """Run a job now, beside its schedule."""
         async with self._connect(ctx) as client:
+            verbs = client.jobs.dry_run if dry_run else client.jobs
             found = await find_job(client, job)
-            if dry_run:
-                return _dry_run_of(await client.jobs.dry_run.run(found.id, input=input))
-            return _started(await client.jobs.run(found.id, input=input, idempotency_key=key))
+            return _started_or_tried(
+                await verbs.run(found.id, input=input, idempotency_key=None if dry_run else key)
+            )
 
     @tool(RunAnswer)
     async def retry_run(
         self,
         ctx: Context,
         run: RunRef,
-        input: Annotated[  # noqa: A002  # the name on the wire
-            dict[str, Any] | None, Field(description="Merged over the input of that run.")
-        ] = None,
+        input: RunInput = None,  # noqa: A002  # the name on the wire
         key: Key = None,
         dry_run: DryRun = False,
     ) -> RunAnswer:
         """Repeat a finished run, as a new run."""
         async with self._connect(ctx) as client:
-            if dry_run:
-                return _dry_run_of(await client.runs.dry_run.retry(parse_run_id(run), input=input))
-            return _started(await client.runs.retry(parse_run_id(run), input=input, idempotency_key=key))
+            verbs = client.runs.dry_run if dry_run else client.runs
+            return _started_or_tried(
+                await verbs.retry(parse_run_id(run), input=input, idempotency_key=None if dry_run else key)
+            )
 
     @tool(RunAnswer)
     async def cancel_run(
@@ -405,7 +406,9 @@ def _dry_run_of(plan: RunDryRunOut) -> RunAnswer:
     )
 
 
-def _started(run: RunOut) -> RunAnswer:
+def _started_or_tried(run: RunOut | RunDryRunOut) -> RunAnswer:
+    if isinstance(run, RunDryRunOut):
+        return _dry_run_of(run)
     return RunAnswer(
         sentence=f"Run {run.number} of {run.job_name} is {run.status}. Ask get_run for its end.",
         run=RunBrief.of(run),

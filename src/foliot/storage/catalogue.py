@@ -25,7 +25,8 @@ APPEND_ONLY = ("audit", "revisions")
 ENGINE_MAY_NOT_SEE = ("api_keys", "principals", "secrets", "sessions", "audit", "revisions")
 # Unique over all workspaces and without an id: its refusal could tell one workspace about another.
 GLOBALLY_UNIQUE = {
-    "api_keys_found_by_hash": "a hash of 184 random bits, so two workspaces never have the same"
+    "api_keys_found_by_hash": "a hash of 184 random bits, so two workspaces never have the same",
+    "sql_logins_pkey": "logins belong to the server; only administrators of the installation write them",
 }
 DEFINER_FUNCTIONS: dict[str, str] = {}
 
@@ -58,7 +59,7 @@ _COMMON = """
 WITH tables AS (SELECT oid, relname::text AS name, relrowsecurity, relforcerowsecurity FROM pg_class
                  WHERE relnamespace = 'foliot'::regnamespace AND relkind IN ('r', 'p')),
      tenant_tables AS (SELECT * FROM tables WHERE name <> ALL (%(global)s)),
-     ours AS (SELECT oid, rolname::text AS name FROM pg_roles WHERE rolname IN ('foliot_app', 'foliot_engine')),
+     ours AS (SELECT oid, rolname::text AS name FROM pg_roles WHERE rolname IN ('foliot_app', 'foliot_engine', 'foliot_reader')),
      workspace_columns AS (SELECT attrelid, attnum FROM pg_attribute WHERE NOT attisdropped
                               AND (attname = 'workspace_id' OR (attname = 'workspace_key' AND attgenerated = 's'))),
      rights AS (SELECT tables.oid, tables.name AS table_name, ours.oid AS role_oid, ours.name AS role_name, command, letter

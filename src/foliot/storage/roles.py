@@ -1,4 +1,4 @@
-"""The two group roles and the login of the pool.
+"""The group roles and the login of the pool.
 
 Roles belong to the whole server while migrations belong to one database, so another Foliot database may create the same
 roles at this moment. Whichever error that collision raises, a moment later the role exists.
@@ -36,6 +36,7 @@ SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamesp
                   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')) AS is_shared
 """
 Connection = psycopg.Connection[DictRow]
+READER = "foliot_reader"  # for logins of programs that read reports; nothing of Foliot acts as it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def ensure_login(owner_url: str, login: Login) -> None:
 
 
 def ensure_roles(connection: Connection) -> None:
-    for role in Role:
+    for role in (*Role, READER):
         _retry_collisions(lambda role=role: _ensure_role(connection, role))  # type: ignore[misc]
 
 
@@ -111,10 +112,10 @@ def _retry_collisions(step: Callable[[], None]) -> None:
                 raise
 
 
-def _ensure_role(connection: Connection, role: Role) -> None:
+def _ensure_role(connection: Connection, role: str) -> None:
     row = connection.execute(
         "SELECT rolsuper OR rolbypassrls OR rolcanlogin AS is_too_strong FROM pg_roles WHERE rolname = %s",
-        [role.value],
+        [str(role)],
     ).fetchone()
     if row is None:
         _execute(connection, SQL("CREATE ROLE {} NOLOGIN").format(Identifier(role)))

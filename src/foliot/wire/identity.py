@@ -41,6 +41,18 @@ class KeyIn(Shape):
         description="What is left of the holder's role; none leaves all of it. For oneself the default is the asking key's own.",
     )
     expires_at: Instant | None = None
+    max_jobs: int | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="Of an agent's key: how many jobs the agent may own when it creates one with this key.",
+    )
+    min_interval: int | None = Field(
+        default=None,
+        ge=1,
+        le=31_536_000,
+        description="Of an agent's key: seconds between two planned times of the jobs written with it, at least.",
+    )
     session: bool = Field(
         default=False,
         description="A sign-in of a browser. It stands for the asking key: keys that it makes count as made by that one.",
@@ -68,6 +80,12 @@ class KeyOut(Shape):
     created_at: Instant
     made_by: Id | None = Field(description="The key that it was made with; null where none was needed.")
     session: bool = Field(description="A sign-in of a browser.")
+    max_jobs: int | None = Field(
+        default=None, description="How many jobs its agent may own; null: no own bound."
+    )
+    min_interval: int | None = Field(
+        default=None, description="Seconds between two planned times, at least; null: no own bound."
+    )
 
 
 class MadeKeyOut(KeyOut):
@@ -153,7 +171,9 @@ class MeOut(Shape):
     key: OwnKeyOut
     workspace: OwnWorkspaceOut
     limits: QuotasOut
-    jobs: int = Field(description="Jobs of the workspace that are not archived.")
+    jobs: int | None = Field(
+        description="Jobs of the workspace that are not archived; null if they were not counted."
+    )
 
 
 Slug = Annotated[
@@ -216,6 +236,9 @@ class QuotasOut(Shape):
     secrets: int | None
     fires_per_day: int | None
     keys: int | None
+    own_jobs: int | None = Field(
+        default=None, description="Jobs that the agent may own, by the budget of this key."
+    )
 
 
 class WorkspaceIn(Shape):

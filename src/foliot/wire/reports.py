@@ -98,6 +98,15 @@ class StatsOut(Shape):
     newest: NewestOut
 
 
+class StatsNowOut(Shape):
+    """The state of the workspace at this moment, for status lines and monitors: costs little however large the workspace is."""
+
+    as_of: Instant
+    now: NowOut
+    newest: NewestOut = Field(description="Over the newest 200 runs that were attempted.")
+    jobs: JobCountsOut | None = Field(description="Jobs by status, if asked for.")
+
+
 class AgendaItemOut(Shape):
     """One planned time; or several of one job that follow each other in less than an hour, as one line."""
 
@@ -140,6 +149,22 @@ class AgendaOut(Shape):
         default=[],
         description="With `closures`: when the calendars of these jobs close, from a day before `start` on; at most 50 of each.",
     )
+
+
+class DensityOut(Shape):
+    """How many runs are planned in each of the equal parts of a span, from now on. Times that follow each other closely are taken as evenly spread."""
+
+    start: Instant
+    end: Instant = Field(description="Up to here, not included.")
+    bucket_seconds: float
+    counts: list[int] = Field(description="Planned runs that are expected to run, of each part.")
+    runs: int = Field(description="All of them.")
+    jobs: int = Field(description="Jobs that may have planned times.")
+    counted_jobs: int = Field(
+        description="Jobs that the counts were made of. Fewer than `jobs`: the counts are an estimate."
+    )
+    estimated: bool = Field(description="An estimate is made at most once a minute.")
+    as_of: Instant
 
 
 Verdict = Literal[

@@ -164,6 +164,25 @@ def _invalid_job(found: Sequence[Any]) -> sdk.Invalid:
     return sdk.Invalid(f"This is no job: {problems}", code="invalid")
 
 
+async def create_from_sql(
+    database: Database,
+    workspace: Workspace,
+    by: Actor,
+    job: Mapping[str, Any],
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
+) -> JobId:
+    """Create a job that a program has inserted with SQL."""
+    if workspace.archived_at is not None:
+        raise Invalid("This workspace is archived.")
+    try:
+        return JobId((await JobSync(database, workspace, by, reach).create(job)).id)
+    except sdk.Unavailable as error:
+        raise Unavailable(error.message, hint=error.hint) from error
+    except sdk.FoliotApiError as error:
+        wrong = "; ".join(f"{each.pointer}: {each.message}" for each in error.errors) or error.message
+        raise Invalid(wrong, hint=error.hint) from error
+
+
 log = logging.getLogger(__name__)
 
 

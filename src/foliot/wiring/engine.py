@@ -30,6 +30,7 @@ class EnginePace:
     sweep_interval: float = EVERY
 
 
+INBOX_EVERY = 15.0  # seconds between looks for jobs inserted with SQL
 STEP_ENDS_WITHIN = 1.0  # seconds for a step under way at a stop
 
 
@@ -41,6 +42,7 @@ class Engine:
         worker: WorkerProcess | None = None,
         *,
         janitor_tasks: Sequence[JanitorTask] = (),
+        inbox_task: JanitorTask | None = None,
         courier: Courier | None = None,
         policy: Callable[[], NotifierPolicy] | None = None,
         watcher: Watcher | None = None,
@@ -67,6 +69,8 @@ class Engine:
             wakes[Hint.TIMERS] = self._scheduler.wake
         if is_scheduling and janitor_tasks:
             self._loops.append(Loop("janitor", Janitor(janitor_tasks).step))
+        if is_scheduling and inbox_task is not None:
+            self._loops.append(Loop("job_inbox", Janitor([inbox_task], every=INBOX_EVERY).step))
         is_sending = is_scheduling or watcher is not None  # a watcher must be heard while no scheduler runs
         if watcher is not None:
             self._loops.append(Loop("watcher", watcher.step))

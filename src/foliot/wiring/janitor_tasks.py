@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
+from foliot.domain.access import Actor
+from foliot.domain.ids import JobId
+from foliot.domain.quotas import Quotas
 from foliot.engine.janitor import JanitorTask
+from foliot.handlers.dependencies import EgressPolicy
 from foliot.services.identity import workspaces
 from foliot.services.identity.idempotency import FORGOTTEN_AT_ONCE, forget_old
+from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs.defaults import apply_unapplied
+from foliot.services.jobs.job_inbox import BATCH, process_inbox
 from foliot.services.jobs.job_status import finish_purges
 from foliot.services.messaging import courier, events, rooms
 from foliot.services.notifications import dispatch
@@ -18,6 +26,21 @@ from foliot.services.webhooks import webhooks
 from foliot.services.workers import hosts
 from foliot.services.workers.overview import forget_lost
 from foliot.storage.tx import Database
+
+
+def inbox_task(database: Database, reach: EgressPolicy, quotas: Quotas) -> JanitorTask:
+    """Return the task that creates the jobs inserted with SQL."""
+
+    async def create(stage: Database, workspace: Workspace, login: str, job: Mapping[str, Any]) -> JobId:
+        from foliot.wiring.app_sync import create_from_sql  # noqa: PLC0415  # most nodes never need it
+
+        by = Actor(f"sql:{login}", quotas=quotas.overlaid(workspace.quotas))
+        return await create_from_sql(stage, workspace, by, job, reach)
+
+    async def create_inserted_jobs() -> bool:
+        return await process_inbox(database, create) == BATCH
+
+    return create_inserted_jobs
 
 
 def janitor_tasks(

@@ -49,7 +49,7 @@ from foliot.wiring.database import (
     write_admin_key,
 )
 from foliot.wiring.engine import Engine, EnginePace
-from foliot.wiring.janitor_tasks import janitor_tasks
+from foliot.wiring.janitor_tasks import inbox_task, janitor_tasks
 from foliot.wiring.listener import listener, publish_address, url_of
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.notifications import notifier_policy_of, ping_of, sender_of
@@ -57,7 +57,9 @@ from foliot.wiring.policies import (
     allows_loopback,
     defaults_of,
     egress_allow_of,
+    egress_policy_of,
     is_loopback,
+    quotas_of,
     reject_database_user,
     sandbox_of,
 )
@@ -123,6 +125,7 @@ class Node:
             settings.listen_url or handle.url,
             self._worker_process(),
             janitor_tasks=janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
+            inbox_task=inbox_task(self._db, egress_policy_of(settings), quotas_of(settings)),
             courier=Courier(self._db, self._sender.send, self._vault),
             policy=lambda: notifier_policy_of(settings, self._url),
             watcher=Watcher(self._db, ping_of(settings, self._egress))

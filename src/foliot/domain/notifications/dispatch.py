@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.ids import ChannelId, IncidentId, JobId, RunId
-from foliot.domain.notifications import content as contents
+from foliot.domain.notifications import texts
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.content import DigestEntry, NoticeContent, NoticeKind, Occasion, Site
 from foliot.domain.notifications.incidents import (
@@ -102,6 +102,7 @@ class DispatchState:
     incidents: dict[str, Incident] = field(default_factory=dict)  # open ones, by subject
     threads: dict[IncidentId, list[IncidentThread]] = field(default_factory=dict)
     last_messages: Mapping[tuple[str, ChannelId], datetime] = field(default_factory=dict)
+    skipped: Mapping[IncidentId, int] = field(default_factory=dict)  # planned times that did not run
     jobs: Mapping[JobId, JobNames] = field(default_factory=dict)
     runs: Mapping[RunId, RunNames] = field(default_factory=dict)
     frozen: frozenset[JobId] = frozenset()
@@ -184,7 +185,9 @@ class Dispatcher:
         incident = self._known.pop(notice.subject, None)
         if incident is None:
             return
-        incident = self._store(close_incident(incident, notice.at, str(notice.run_id or "")), is_open=False)
+        missed = max(incident.missed, self._state.skipped.get(incident.id, 0))
+        closed = close_incident(replace(incident, missed=missed), notice.at, str(notice.run_id or ""))
+        incident = self._store(closed, is_open=False)
         job = self._job(notice)
         if incident.is_muted:
             return
@@ -399,10 +402,10 @@ def _names_of(incident: Incident) -> set[NoticeEvent]:
 def _content_of(tellings: Sequence[_Telling]) -> NoticeContent:
     first, *others = tellings
     if others:
-        return contents.several(first.occasion, [each.occasion for each in others], first.kind)
+        return texts.several(first.occasion, [each.occasion for each in others], first.kind)
     make = {
-        NoticeKind.OPENED: contents.opened,
-        NoticeKind.REMINDER: contents.reminder,
-        NoticeKind.RECOVERED: contents.recovered,
-    }.get(first.kind, contents.info)
+        NoticeKind.OPENED: texts.opened,
+        NoticeKind.REMINDER: texts.reminder,
+        NoticeKind.RECOVERED: texts.recovered,
+    }.get(first.kind, texts.info)
     return make(first.occasion)

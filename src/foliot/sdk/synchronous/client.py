@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from foliot.wire.fleet import CapacitySharesOut, JobTypeOut, JobTypesOut, LeasesOut, QueuesOut, WorkersOut
     from foliot.wire.identity import MeOut
     from foliot.wire.imports import ImportIn, ImportOut
-    from foliot.wire.reports import AgendaOut, StatsOut
+    from foliot.wire.reports import AgendaOut, DensityOut, StatsNowOut, StatsOut
     from foliot.wire.schedules import PreviewOut
     from foliot.wire.usage import UsageOut
 
@@ -209,13 +209,37 @@ class Client:
         job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
+        limit: int | None = None,
         closures: bool | None = None,
     ) -> AgendaOut:
         """Return planned runs in the order they start. Default: the next day. `closures` adds when their calendars close."""
         from foliot.wire.reports import AgendaOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag, "closures": closures}
+        query = {
+            "from": start,
+            "to": end,
+            "job": job,
+            "queue": queue,
+            "tag": tag,
+            "limit": limit,
+            "closures": closures,
+        }
         return self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
+
+    def agenda_density(
+        self,
+        *,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        buckets: int | None = None,
+        queue: str | None = None,
+        tag: str | None = None,
+    ) -> DensityOut:
+        """Return how many runs are planned in each part of a span. Default: each half hour of the next day."""
+        from foliot.wire.reports import DensityOut  # noqa: PLC0415
+
+        query = {"from": start, "to": end, "buckets": buckets, "queue": queue, "tag": tag}
+        return self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
 
     def agenda_file(
         self,
@@ -242,6 +266,12 @@ class Client:
 
         query = {"days": days, "percentiles": percentiles}
         return self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
+
+    def now(self, *, jobs: bool | None = None) -> StatsNowOut:
+        """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status."""
+        from foliot.wire.reports import StatsNowOut  # noqa: PLC0415
+
+        return self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query={"jobs": jobs}))
 
     def usage(self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None) -> UsageOut:
         """Return what runs used in a month of UTC, such as "2026-11": in total, by day and by job; and the budgets."""

@@ -51,9 +51,21 @@ class KeyWrites(Writes[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
         principal: Ref | None = None,
         scopes: Sequence[Scope] | None = None,
         expires_at: datetime | str | None = None,
+        max_jobs: int | None = None,
+        min_interval: int | None = None,
     ) -> Made:
-        """Create a key for yourself or for a member. Only this response contains its `secret`."""
-        body = without_none(name=name, principal=principal, scopes=scopes, expires_at=expires_at)
+        """Create a key for yourself or for a member. Only this response contains its `secret`.
+
+        `max_jobs` and `min_interval` (seconds) bound the jobs that an agent makes with its key.
+        """
+        body = without_none(
+            name=name,
+            principal=principal,
+            scopes=scopes,
+            expires_at=expires_at,
+            max_jobs=max_jobs,
+            min_interval=min_interval,
+        )
         return self._write(self._made, post("/keys", body=body))
 
     def change(self, key_id: Ref, **fields: Any) -> Changed:

@@ -143,7 +143,8 @@ class Authenticator:
         asked = slug if home is None else None
         if home is None:
             home = await _chosen(self._database, slug or DEFAULT_WORKSPACE)
-        caller = Caller(found.holder, home, tx.now, self._quotas.overlaid(home.quotas))
+        quotas = found.holder.budget.within(self._quotas.overlaid(home.quotas))
+        caller = Caller(found.holder, home, tx.now, quotas)
         if changes == self._changes:  # otherwise the answer may predate the change
             self._remember(key_hash, _Admission(caller, asked, read_at))
         _refuse_elsewhere(caller, slug)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from secrets import token_bytes
 from typing import Any
@@ -15,7 +15,9 @@ from uuid import UUID
 
 from foliot.domain.access import (
     KEY_ENTROPY,
+    NO_BUDGET,
     ApiKey,
+    KeyBudget,
     KeyHolder,
     Permission,
     Principal,
@@ -59,6 +61,7 @@ class KeyRequest:
     scopes: Iterable[str] | None = None
     expires_at: datetime | None = None
     is_session: bool = False  # a sign-in: it stands for the calling key
+    budget: KeyBudget = NO_BUDGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +96,23 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
         check_expiry(maker, expires_at, tx.now)
         if wanted.is_session and expires_at is None:
             raise Invalid("A session ends.", pointer="/expires_at", hint="Say when.")
+        if wanted.budget != NO_BUDGET and not holder.is_agent:
+            raise Invalid(
+                "Only keys of agents have a budget.",
+                pointer="/max_jobs" if wanted.budget.max_jobs is not None else "/min_interval",
+                hint="A workspace has quotas for everybody in it.",
+            )
+        budget = wanted.budget.narrowed(maker.budget)
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
         await keys.insert_key(
             tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker.key_id,
-            is_session=wanted.is_session,
+            is_session=wanted.is_session, budget=budget,
         )  # fmt: skip
         await check_key_quota(tx, caller)
         made = StoredKey(
             key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker.key_id,
-            wanted.is_session,
+            wanted.is_session, budget,
         )  # fmt: skip
         after = {**_audit_fields(made), "prefix": key.prefix, "principal": str(holder.id)}
         await append_audit(tx, "key.created", ("key", key_id), caller.actor, after=after)
@@ -260,4 +270,5 @@ def _audit_fields(key: StoredKey) -> Mapping[str, Any]:
         "name": key.name,
         "scopes": sorted(key.scopes),
         "expires_at": key.expires_at and key.expires_at.isoformat(),
+        **{name: value for name, value in asdict(key.budget).items() if value is not None},
     }

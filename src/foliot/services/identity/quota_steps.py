@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.quotas import Quotas, check_jobs
+from foliot.domain.quotas import check_jobs, check_own_jobs
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Tx
 
@@ -32,13 +33,17 @@ class _Count:
 _counts: WeakKeyDictionary[Database, dict[WorkspaceId, _Count]] = WeakKeyDictionary()
 
 
-async def check_job_quota(database: Database, tx: Tx, quotas: Quotas) -> None:
+async def check_job_quota(database: Database, tx: Tx, actor: Actor) -> None:
     """Call this after the insert, so that the new job counts. Near the limit, a lock makes writers wait for each other, so that
     two cannot take the last place; far from it they do not wait.
     """
+    quotas, owner_id = actor.quotas, actor.principal_id
     found = await workspaces.load_usage(tx, 0)
     if found.is_archived:
         raise Conflict("This workspace is archived.", hint="Nothing can be made in it any more.")
+    if quotas.own_jobs is not None and owner_id is not None:
+        await workspaces.lock_quota(tx)
+        check_own_jobs(quotas, await workspaces.count_owned_jobs(tx, owner_id, quotas.own_jobs + 1))
     if quotas.jobs is None or await _at_most(database, tx, quotas.jobs) <= quotas.jobs - NEAR:
         return
     await workspaces.lock_quota(tx)
@@ -47,11 +52,11 @@ async def check_job_quota(database: Database, tx: Tx, quotas: Quotas) -> None:
         check_jobs(quotas, (await workspaces.load_usage(tx, COUNTED)).jobs)
 
 
-async def check_restored_quota(database: Database, tx: Tx, quotas: Quotas) -> None:
+async def check_restored_quota(database: Database, tx: Tx, actor: Actor) -> None:
     """The same after a job came back from the archive. A remembered count does not know of it, so the jobs are counted."""
     assert tx.workspace_id is not None
     _counts.setdefault(database, {}).pop(tx.workspace_id, None)
-    await check_job_quota(database, tx, quotas)
+    await check_job_quota(database, tx, actor)
 
 
 async def _at_most(database: Database, tx: Tx, limit: int) -> int:

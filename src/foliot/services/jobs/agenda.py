@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
-from foliot.domain.agenda import AgendaEntry, AgendaJob, AgendaLine, Fate, agenda
+from foliot.domain.agenda import (
+    MOST_LINES,
+    MOST_STEPS,
+    AgendaEntry,
+    AgendaJob,
+    AgendaLine,
+    Fate,
+    agenda,
+    density,
+)
+from foliot.domain.definition import Rules
 from foliot.domain.errors import FoliotError, Invalid, ScheduleTooDear
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
@@ -20,15 +30,31 @@ from foliot.domain.schedule_lint import lint_schedule
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
+from foliot.storage.jobs.calendars import JobCalendars
 from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["AgendaFilter", "AgendaItem", "AgendaLine", "AgendaPage", "Closure", "Fate", "load_agenda"]
+__all__ = [
+    "MOST_LINES",
+    "AgendaDensity",
+    "AgendaFilter",
+    "AgendaItem",
+    "AgendaLine",
+    "AgendaPage",
+    "Closure",
+    "Fate",
+    "load_agenda",
+    "load_density",
+]
 
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)
 MOST_JOBS = 10_000
+SPARE_JOBS = 200  # beyond the lines of an agenda, for jobs whose next time is not in it
+SAMPLE = 1_000  # jobs that a density is estimated from
+STEPS_OF_SAMPLE = 10_000  # planned times computed for an estimate
+MOST_ESTIMATES = 500
 MOST_CALENDARS, MOST_CLOSURES = 20, 50  # calendars, and closings of each
 
 
@@ -73,30 +99,25 @@ async def load_agenda(
     *,
     start: datetime | None = None,
     end: datetime | None = None,
+    limit: int = MOST_LINES,
     with_closures: bool = False,
 ) -> AgendaPage:
-    """Load the planned runs from `start` (now) to `end` (a day later). Past times belong to the run history.
+    """Load the planned runs from `start` (now) to `end` (a day later), at most `limit` lines. Past times belong to the run history.
 
     The closures are those of the calendars that these jobs use, from a day before `start` on.
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
         freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
-        held = any(
-            each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= tx.now for each in freezes
-        )
+        held = _is_held(freezes, tx.now)
         wanted = replace(wanted, owner_id=scope.visible_owner)
-        rows = await stored.list_upcoming(tx, wanted, end, MOST_JOBS + 1, held=held)
-        known = await calendars.load(tx, [scope.workspace_id], (row.rules.spec for row in rows))
-    more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
-    jobs = [
-        _ahead(scope.workspace_id, row, known.of(scope.workspace_id, row.rules.spec), freezes)
-        for row in rows[:MOST_JOBS]
-    ]
+        # From now on, the jobs come in the order of their lines, so that few more of them are needed than lines.
+        most = limit + SPARE_JOBS if start <= tx.now and not held else MOST_JOBS
+        rows = await stored.list_upcoming(tx, wanted, end, most + 1, held=held)
+        jobs, known = await _prepare(tx, scope.workspace_id, rows[:most], freezes)
+    more_since = rows[most].since if len(rows) > most else None
     # In a thread: computing tens of thousands of times would block other requests.
-    found = await asyncio.to_thread(
-        agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
-    )
+    found = await asyncio.to_thread(agenda, jobs, start, end, more_since=more_since, most=limit)
     closures = await asyncio.to_thread(_closures, known.known, start - A_DAY, end) if with_closures else ()
     by_id = {row.id: row for row in rows}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -131,12 +152,75 @@ def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tup
     return begin, until
 
 
+@dataclass(frozen=True, slots=True)
+class AgendaDensity:
+    """Planned runs in each of the equal parts of a span, as of an instant. Estimated where not all `jobs` were counted."""
+
+    start: datetime
+    end: datetime
+    counts: tuple[float, ...]
+    jobs: int  # with planned times, as far as that is known
+    counted: int
+    as_of: datetime
+
+
+async def load_density(
+    database: Database, scope: Scope, wanted: AgendaFilter, *, start: datetime, end: datetime, parts: int
+) -> AgendaDensity:
+    """Count the planned runs from now on in each part of a span. Of many jobs a sample is counted, at most once a minute."""
+    if not timedelta(0) < end - start <= LONGEST:
+        raise Invalid(f"A span of at most {LONGEST.days} days, and it ends after it starts.", pointer="/to")
+    wanted = replace(wanted, owner_id=scope.visible_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        key = (scope.workspace_id, wanted, start, end, parts, tx.now.replace(second=0, microsecond=0))
+        if (known := _estimates.get(key)) is not None:
+            return known
+        freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
+        jobs, rows = await stored.sample_upcoming(tx, wanted, end, SAMPLE)
+        able, _ = await _prepare(tx, scope.workspace_id, rows, freezes)
+    steps = MOST_STEPS if len(rows) == jobs else STEPS_OF_SAMPLE
+    found = await asyncio.to_thread(density, able, start, end, parts, now=tx.now, steps=steps)
+    share = len(rows) / jobs * found.jobs / len(able) if able else 1.0
+    counts = tuple(each / share for each in found.counts) if share else found.counts
+    is_exact = found.jobs == len(able) and len(rows) == jobs
+    made = AgendaDensity(start, end, counts, jobs, jobs if is_exact else found.jobs, tx.now)
+    if not is_exact:
+        if len(_estimates) >= MOST_ESTIMATES:
+            _estimates.clear()
+        _estimates[key] = made
+    return made
+
+
+_estimates: dict[object, AgendaDensity] = {}  # of this minute; older ones are never read again
+
+
+def _is_held(freezes: Sequence[ScopedFreeze], now: datetime) -> bool:
+    """Return whether a freeze holds timers, so that their next times are unknown."""
+    return any(each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= now for each in freezes)
+
+
+async def _prepare(
+    tx: Tx, workspace_id: WorkspaceId, rows: Sequence[UpcomingJob], freezes: Sequence[ScopedFreeze]
+) -> tuple[list[AgendaJob], JobCalendars]:
+    """Read the rules of each job, once, with its calendars and freezes. Jobs that cannot be read are left out."""
+    read = [(row, row.rules) for row in rows]
+    known = await calendars.load(tx, [workspace_id], (rules.spec for _, rules in read))
+    jobs = [
+        _ahead(workspace_id, row, rules, known.of(workspace_id, rules.spec), freezes) for row, rules in read
+    ]
+    return [job for job in jobs if job is not None], known
+
+
 def _ahead(
-    workspace_id: WorkspaceId, row: UpcomingJob, mine: tuple[Calendar, ...], freezes: Sequence[ScopedFreeze]
+    workspace_id: WorkspaceId,
+    row: UpcomingJob,
+    rules: Rules,
+    mine: tuple[Calendar, ...],
+    freezes: Sequence[ScopedFreeze],
 ) -> AgendaJob | None:
-    spec = row.rules.spec
+    spec = rules.spec
     try:
-        job = row.rules.job(row.id, workspace_id, row.schedule_rev, mine)
+        job = rules.job(row.id, workspace_id, row.schedule_rev, mine)
     except FoliotError:
         return None  # its definition cannot be read; the tick fails that job, and explain says so
     covering = tuple(

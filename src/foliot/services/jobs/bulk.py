@@ -143,7 +143,7 @@ async def act(
                 for result in await apply_to_batch(tx, piece, order, each_scope, dry_run=dry_run):
                     done.add(result)
             if order.action is JobAction.RESTORE and not dry_run:
-                await check_restored_quota(database, tx, scope.actor.quotas)
+                await check_restored_quota(database, tx, scope.actor)
             done.pass_by(piece)
             is_over = done.remaining <= 0 or monotonic() >= ends_by
             if not dry_run:

@@ -96,7 +96,7 @@ async def restore(database: Database, scope: Scope, job_id: JobId) -> StatusMove
     """Bring a job back from the archive, with its history. It is disabled until it is resumed."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         move = await restore_in(tx, job_id, scope)
-        await check_restored_quota(database, tx, scope.actor.quotas)
+        await check_restored_quota(database, tx, scope.actor)
         return move
 
 

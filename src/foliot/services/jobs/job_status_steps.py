@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.access import ENGINE, Actor, Scope
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.job import JobLoad
@@ -128,7 +128,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
         if order.dropped:
             after["dropped_runs"] = order.dropped
         await jobs.set_paused_until(tx, order.until, *job_ids)
-    if by is ENGINE:  # the change of the status is its audit entry
+    if order.budget is not None:  # Foliot's own: the change of the status has written the entry
         return
     action = "job.paused" if order.event is JobEvent.PAUSE else "job.disabled"
     entries = [

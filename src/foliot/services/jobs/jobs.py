@@ -112,7 +112,7 @@ async def create(
         if definition.depends_on:
             await write_edges(tx, job_id, scope, definition)
         await write_references(tx, job_id, definition, scope)
-        await check_job_quota(database, tx, scope.actor.quotas)
+        await check_job_quota(database, tx, scope.actor)
         await append_audit(
             tx, "job.created", ("job", job_id), scope.actor, after={"definition": definition_json(definition)}
         )

@@ -9,8 +9,8 @@ from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, QuotaExceeded, StaleRevision, not_found
 from foliot.domain.ids import FIRST_ID, ChannelId, DeliveryId, WorkspaceId
 from foliot.domain.notifications.channel import Channel, ChannelDefinition
-from foliot.domain.notifications.content import trial
 from foliot.domain.notifications.dispatch import PlannedMessage
+from foliot.domain.notifications.texts import trial
 from foliot.domain.secret_references import references
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.identity.audit_steps import append_audit

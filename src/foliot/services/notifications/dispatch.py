@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import ChannelId, JobId, WorkspaceId
 from foliot.domain.notifications.channel import ChannelKind
-from foliot.domain.notifications.content import DigestEntry, Site, digest
+from foliot.domain.notifications.content import DigestEntry, Site
 from foliot.domain.notifications.dispatch import (
     ChannelState,
     Dispatcher,
@@ -25,8 +25,9 @@ from foliot.domain.notifications.dispatch import (
     PlannedMessage,
 )
 from foliot.domain.notifications.incidents import Incident
-from foliot.domain.notifications.notice import JobNames, Notice
+from foliot.domain.notifications.notice import JobNames, Notice, NoticeEvent
 from foliot.domain.notifications.rules import RuleSet, default_rule
+from foliot.domain.notifications.texts import digest
 from foliot.services.notifications.filter_steps import find_jobs_of
 from foliot.storage.identity import workspaces
 from foliot.storage.jobs import freezes
@@ -135,6 +136,8 @@ async def _load_state(
 ) -> DispatchState:
     subjects = {each.subject for each in found} | {each.subject for each in to_remind}
     opened = {each.subject: each for each in (*to_remind, *await incidents.lock_open(tx, subjects))}
+    over = {each.subject for each in found if each.event is NoticeEvent.RECOVERED}
+    closing = [each.id for each in opened.values() if each.subject in over]
     job_ids = {each.job_id for each in found if each.job_id is not None}
     job_ids |= {each.job_id for each in to_remind if each.job_id is not None}
     run_ids = {each.run_id for each in found if each.run_id is not None}
@@ -148,6 +151,7 @@ async def _load_state(
         channels=states,
         incidents=opened,
         threads=await incidents.load_threads(tx, [each.id for each in opened.values()]) if opened else {},
+        skipped=await incidents.count_skipped(tx, closing),
         last_messages=await incidents.load_last_messages(tx, subjects) if subjects else {},
         jobs=jobs,
         runs=await notices.load_runs(tx, run_ids) if run_ids else {},

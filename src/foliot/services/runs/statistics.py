@@ -29,10 +29,12 @@ __all__ = [
     "RollUpStep",
     "RunTimings",
     "Totals",
+    "WorkspaceNow",
     "WorkspaceStats",
     "job_stats",
     "roll_up",
     "totals",
+    "workspace_now",
     "workspace_stats",
 ]
 
@@ -40,6 +42,7 @@ DAYS = 30
 WEEK = 7
 MOST_DAYS = 3_660
 NEWEST = 1_000  # runs for percentiles
+NEWEST_NOW = 200  # the same, of this moment
 MOST_SAMPLED = 92  # days with percentiles of their own
 BATCH = 5_000
 LATE = timedelta(minutes=2)
@@ -69,6 +72,14 @@ class WorkspaceStats:
     days: tuple[DayTotals, ...]  # oldest first; days without records are missing
     p95: Mapping[date, DayPercentiles]  # empty unless asked for
     jobs: Mapping[JobStatus, int]
+    newest: RunTimings
+    now: OpenRunCounts
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceNow:
+    jobs: Mapping[JobStatus, int] | None  # None unless asked for
     newest: RunTimings
     now: OpenRunCounts
     as_of: datetime
@@ -127,6 +138,16 @@ async def workspace_stats(
         return WorkspaceStats(
             totals(found), found, {each.day: each for each in p95}, jobs, newest, now, tx.now
         )
+
+
+async def workspace_now(database: Database, scope: Scope, *, jobs: bool = False) -> WorkspaceNow:
+    """Return the open runs, late jobs and start lag of this moment; with `jobs` also the jobs by status, for an agent its own."""
+    owner = scope.visible_owner
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        newest = await statistics.load_workspace_timings(tx, NEWEST_NOW, owner)
+        now = await statistics.count_open(tx, tx.now - LATE, owner)
+        counted = await statistics.count_jobs_by_status(tx, owner) if jobs else None
+        return WorkspaceNow(counted, newest, now, tx.now)
 
 
 async def roll_up(database: Database, limit: int = BATCH) -> RollUpStep:

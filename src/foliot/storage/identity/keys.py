@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from foliot.domain.access import ApiKey, KeyHolder, Principal
+from foliot.domain.access import NO_BUDGET, ApiKey, KeyBudget, KeyHolder, Principal
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -32,11 +32,12 @@ class StoredKey:
     created_at: datetime
     made_by: KeyId | None = None
     is_session: bool = False
+    budget: KeyBudget = NO_BUDGET
 
     @property
     def as_presented(self) -> KeyHolder:
         """Return the permissions of a request that presents this key."""
-        return KeyHolder(self.holder, self.id, self.scopes, self.expires_at, self.prefix)
+        return KeyHolder(self.holder, self.id, self.scopes, self.expires_at, self.prefix, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ async def insert_key(
     expires_at: datetime | None = None,
     made_by: KeyId | None = None,
     is_session: bool = False,
+    budget: KeyBudget = NO_BUDGET,
 ) -> None:
     params = {
         "id": key_id,
@@ -90,6 +92,8 @@ async def insert_key(
         "expires_at": expires_at,
         "made_by": made_by,
         "is_session": is_session,
+        "max_jobs": budget.max_jobs,
+        "min_interval": budget.min_interval,
         "now": tx.now,
     }
     await tx.execute(sql.keys.insert, params)

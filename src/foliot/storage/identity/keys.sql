@@ -1,12 +1,14 @@
 -- name: insert
-INSERT INTO api_keys (id, workspace_id, principal_id, name, prefix, key_hash, scopes, expires_at, made_by, session, created_at)
+INSERT INTO api_keys (id, workspace_id, principal_id, name, prefix, key_hash, scopes, expires_at, made_by, session, max_jobs, min_interval,
+                      created_at)
 VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_hash)s, %(scopes)s, %(expires_at)s, %(made_by)s,
-        %(is_session)s, %(now)s);
+        %(is_session)s, %(max_jobs)s, %(min_interval)s, %(now)s);
 
 -- name: find_presented
 -- Runs before the workspace is known: the policies show only the row whose hash this transaction presents.
 SELECT api_keys.id AS "holder.key_id", api_keys.prefix AS "holder.prefix", api_keys.scopes AS "holder.scopes",
-       api_keys.expires_at AS "holder.expires_at", api_keys.last_used_at, principals.id AS "holder.principal.id",
+       api_keys.expires_at AS "holder.expires_at", api_keys.max_jobs AS "holder.budget.max_jobs",
+       api_keys.min_interval AS "holder.budget.min_interval", api_keys.last_used_at, principals.id AS "holder.principal.id",
        principals.workspace_id AS "holder.principal.workspace_id", principals.kind AS "holder.principal.kind",
        principals.name AS "holder.principal.name", principals.role AS "holder.principal.role"
   FROM api_keys
@@ -28,7 +30,7 @@ UPDATE api_keys SET last_used_at = %(now)s
 SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
        principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
        api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
-       api_keys.session AS is_session
+       api_keys.session AS is_session, api_keys.max_jobs AS "budget.max_jobs", api_keys.min_interval AS "budget.min_interval"
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
  WHERE (api_keys.principal_id = %(own)s
         OR (%(is_admin)s AND api_keys.workspace_id = %(workspace_id)s)

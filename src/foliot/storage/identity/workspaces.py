@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.queue.leases import LeaseKey
 from foliot.storage.runs.run_history import first_id_at
@@ -122,6 +122,12 @@ async def count_jobs_created(tx: Tx, start: datetime, end: datetime, most: int) 
         "most": most,
     }
     return await tx.fetch_value(int, sql.workspaces.count_jobs_created, params)
+
+
+async def count_owned_jobs(tx: Tx, owner_id: PrincipalId, most: int) -> int:
+    """Count the jobs of one owner that are not archived, up to `most`."""
+    params = {"id": tx.workspace_id, "owner_id": owner_id, "most": most}
+    return await tx.fetch_value(int, sql.workspaces.count_owned_jobs, params)
 
 
 async def lock_quota(tx: Tx) -> None:

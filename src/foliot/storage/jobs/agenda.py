@@ -82,6 +82,23 @@ async def list_upcoming(
     )
 
 
+async def sample_upcoming(
+    tx: Tx, filters: AgendaFilter, end: datetime, most: int
+) -> tuple[int, list[UpcomingJob]]:
+    """Return how many jobs may have times before `end`, and at most `most` of them: every n-th, in a mixed order."""
+    params = {
+        "workspace_id": tx.workspace_id,
+        "end": end,
+        "job_id": filters.job_id,
+        "queue": filters.queue,
+        "tag": filters.tag,
+        "owner_id": filters.owner_id,
+    }
+    jobs = await tx.fetch_value(int, sql.agenda.count_firing, params)
+    every = -(-jobs // most) if jobs else 1
+    return jobs, await tx.fetch_as(UpcomingJob, sql.agenda.sample_firing, {**params, "every": every})
+
+
 async def is_large(tx: Tx) -> bool:
     """Return whether the workspace has a large share of all timers, so that a scan of timers by due time finds its own soon.
 

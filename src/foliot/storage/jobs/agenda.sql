@@ -15,6 +15,30 @@ SELECT jobs.id, jobs.name, jobs.paused_until, timers.spec, timers.schedule_rev, 
  ORDER BY since, jobs.id
  LIMIT %(limit)s;
 
+-- name: count_firing
+-- From the index jobs_by_status alone, without a filter.
+SELECT count(*) FROM jobs
+ WHERE workspace_id = %(workspace_id)s AND (status IN ('active', 'pending') OR status = 'paused' AND paused_until < %(end)s)
+   AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+   AND (%(job_id)s::uuid IS NULL OR id = %(job_id)s)
+   AND (%(queue)s::text IS NULL OR queue = %(queue)s)
+   AND (%(tag)s::text IS NULL OR %(tag)s = ANY (tags));
+
+-- name: sample_firing
+-- Every n-th job of those. The order is mixed, so that the first part of them is a sample too.
+SELECT jobs.id, jobs.name, jobs.paused_until, timers.spec, timers.schedule_rev, timers.cursor_at AS cursor, timers.next_at,
+       timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, timers.cursor_at AS since
+  FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM jobs
+         WHERE workspace_id = %(workspace_id)s AND (status IN ('active', 'pending') OR status = 'paused' AND paused_until < %(end)s)
+           AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+           AND (%(job_id)s::uuid IS NULL OR id = %(job_id)s)
+           AND (%(queue)s::text IS NULL OR queue = %(queue)s)
+           AND (%(tag)s::text IS NULL OR %(tag)s = ANY (tags))) AS numbered
+  JOIN jobs ON jobs.id = numbered.id
+  JOIN timers ON timers.job_id = numbered.id
+ WHERE numbered.place %% %(every)s = 0
+ ORDER BY numbered.place * 7919 %% 10007, numbered.id;
+
 -- name: load_timer_share
 -- The planner's estimate of all timers, and this workspace's jobs, counted up to the share that makes list_upcoming_by_due cheaper.
 SELECT known.timers, (SELECT count(*) FROM (SELECT FROM jobs WHERE workspace_id = %(workspace_id)s

@@ -22,6 +22,11 @@ class _ThreadRow(NamedTuple):
     recipients: tuple[str, ...]
 
 
+class _Skipped(NamedTuple):
+    incident_id: IncidentId
+    skipped: int
+
+
 class _LastMessage(NamedTuple):
     subject: str
     channel_id: ChannelId
@@ -96,6 +101,14 @@ async def load_threads(tx: Tx, ids: Collection[IncidentId]) -> dict[IncidentId, 
     for row in await tx.fetch_as(_ThreadRow, sql.incidents.load_threads, {"ids": list(ids)}):
         found.setdefault(row.incident_id, []).append(IncidentThread(row.channel_id, row.recipients))
     return found
+
+
+async def count_skipped(tx: Tx, ids: Collection[IncidentId]) -> dict[IncidentId, int]:
+    """Return how many planned times did not run since each incident opened."""
+    if not ids:
+        return {}
+    rows = await tx.fetch_as(_Skipped, sql.incidents.count_skipped, {"ids": list(ids)})
+    return {row.incident_id: row.skipped for row in rows}
 
 
 async def load_last_messages(tx: Tx, subjects: Collection[str]) -> dict[tuple[str, ChannelId], datetime]:

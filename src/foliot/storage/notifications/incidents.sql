@@ -63,6 +63,16 @@ UPDATE incidents
 -- name: load_threads
 SELECT incident_id, channel_id, recipients FROM incident_threads WHERE incident_id = ANY (%(ids)s);
 
+-- name: count_skipped
+-- Planned times that did not run since the incidents opened, for reasons that nobody chose. Relies on runs_newest_of_a_job; a time that was
+-- planned shortly before, which opened the incident, is recorded after it.
+SELECT incidents.id AS incident_id, sum(CASE WHEN runs.planned_until IS NULL THEN 1 ELSE COALESCE(runs.count, 1) END)::bigint AS skipped
+  FROM incidents
+  JOIN runs ON runs.job_id = incidents.job_id AND runs.planned_for > incidents.opened_at - interval '1 day' AND runs.created_at >= incidents.opened_at
+ WHERE incidents.id = ANY (%(ids)s) AND runs.status = 'skipped'
+   AND runs.skip_reason IN ('misfire', 'paused', 'deadline', 'host_offline', 'dependency_failed', 'dependency_missing', 'type_disabled', 'scheduler_error')
+ GROUP BY incidents.id;
+
 -- name: load_last_messages
 -- Relies on incident_threads_of_a_subject.
 SELECT subject, channel_id, max(last_at) AS last_at

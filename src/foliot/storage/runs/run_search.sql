@@ -62,7 +62,7 @@ SELECT max(scale.low) AS low, max(scale.width) AS width, max(scale.scanned) AS s
        placed.bucket, placed.status, placed.fingerprint, count(placed.id) AS runs, count(DISTINCT placed.job_id) AS jobs,
        min(placed.planned_for) AS first_at, max(placed.planned_for) AS last_at, max(placed.id::text)::uuid AS newest
   FROM scale
-  LEFT JOIN LATERAL (SELECT scanned.*, to_timestamp(floor(extract(epoch FROM scanned.planned_for) / scale.width) * scale.width) AS bucket
+  LEFT JOIN LATERAL (SELECT scanned.*, date_bin(make_interval(secs => scale.width), scanned.planned_for, 'epoch') AS bucket
                        FROM scanned WHERE scanned.is_match) AS placed ON true
  GROUP BY GROUPING SETS ((placed.bucket, placed.status), (placed.fingerprint), ());
 

@@ -28,7 +28,8 @@ SELECT leases.run_id, leases.job_id, jobs.name AS job, leases.attempts AS attemp
  LIMIT %(limit)s;
 
 -- name: list_queues
-WITH unfinished AS (
+-- `queues` hops from one name to the next along jobs_by_queue: DISTINCT would read every job of the workspace.
+WITH RECURSIVE unfinished AS (
     SELECT queue, 'ready' AS state, job_id, available_at FROM ready WHERE workspace_id = %(workspace_id)s
      UNION ALL
     SELECT queue, 'waiting', job_id, NULL FROM waiting WHERE workspace_id = %(workspace_id)s
@@ -40,11 +41,18 @@ counted AS (
       FROM unfinished
      WHERE %(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = unfinished.job_id AND owner_id = %(owner_id)s)
      GROUP BY queue),
+queues AS (
+    (SELECT queue FROM jobs WHERE workspace_id = %(workspace_id)s ORDER BY queue LIMIT 1)
+     UNION ALL
+    SELECT (SELECT jobs.queue FROM jobs WHERE workspace_id = %(workspace_id)s AND jobs.queue > queues.queue ORDER BY jobs.queue LIMIT 1)
+      FROM queues WHERE queues.queue IS NOT NULL),
 named AS (
     SELECT queue FROM counted
      UNION SELECT unnest(queues) FROM workers WHERE alive_until >= %(now)s
-     UNION SELECT DISTINCT queue FROM jobs WHERE workspace_id = %(workspace_id)s AND status <> 'archived'
-                      AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s))
+     UNION SELECT queues.queue FROM queues
+            CROSS JOIN LATERAL (SELECT FROM jobs WHERE workspace_id = %(workspace_id)s AND jobs.queue = queues.queue AND status <> 'archived'
+                                   AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s) LIMIT 1) AS one
+            WHERE queues.queue IS NOT NULL)
 SELECT named.queue AS name, COALESCE(ready, 0) AS ready, COALESCE(waiting, 0) AS waiting, COALESCE(running, 0) AS running, oldest,
        (SELECT count(*) FROM workers WHERE named.queue = ANY (workers.queues) AND alive_until >= %(now)s AND NOT is_draining) AS workers
   FROM named LEFT JOIN counted USING (queue)

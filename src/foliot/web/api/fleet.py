@@ -7,10 +7,12 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from foliot.domain.errors import NotFound
+from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_types
 from foliot.services.workers import overview
-from foliot.web.api.params import Announcer, Db
+from foliot.web.api.params import Db
+from foliot.web.api.writes import Writing
 from foliot.web.auth import Admin, System, Viewer
 from foliot.web.mapping.fleet import job_types_out, lease_out, queue_out, share_out, worker_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -69,18 +71,29 @@ async def list_jobjob_types_out(caller: Viewer, db: Db) -> JobTypesOut:
 
 @routes.put("/job-types/{job_type}", responses={**NOT_FOUND, **WITH_BODY})
 async def switch_job_type(
-    job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db, tell: Announcer
+    job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, write: Writing
 ) -> JobTypeOut:
     """Switch a type off for this workspace, or on again. Off, nothing of its jobs starts: planned times and runs that another job would
     trigger are recorded as skipped with the reason `type_disabled`, running one manually is refused, and runs that are ready or are to be
     tried again are held until it is on. Runs under way end as they would.
     """
     workspace_id = caller.workspace_id
-    if not any(each.name == job_type for each in job_types_out(await job_types.look(db, workspace_id))):
+
+    async def find(db: Database) -> JobTypeOut | None:
+        found = job_types_out(await job_types.look(db, workspace_id))
+        return next((each for each in found if each.name == job_type), None)
+
+    async def verb(db: Database) -> JobTypeOut:
+        await job_types.set_type_enabled(
+            db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason
+        )
+        found = await find(db)
+        assert found is not None
+        return found
+
+    def same(found: JobTypeOut) -> JobTypeOut:
+        return found
+
+    if await find(write.db) is None:
         raise NotFound("There is no such job type.", hint="GET /job-types lists them.")
-    await job_types.set_type_enabled(db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason)
-    if asked.enabled:
-        tell(Hint.READY)
-    return next(
-        each for each in job_types_out(await job_types.look(db, workspace_id)) if each.name == job_type
-    )
+    return await write.apply_or_preview(verb, same, same, *((Hint.READY,) if asked.enabled else ()))

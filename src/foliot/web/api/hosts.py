@@ -12,7 +12,8 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.workers import hosts
 from foliot.services.workers.hosts import Host
-from foliot.web.api.params import DEFAULT_LIMIT, Announcer, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.mapping.fleet import host_out, instance_out
 from foliot.web.preconditions import IfMatch, read_if_match
@@ -56,36 +57,59 @@ async def change_host(
     change: HostChange,
     caller: SharedEditor,
     db: Db,
-    tell: Announcer,
-    response: Response,
+    write: Writing,
     if_match: IfMatch = None,
 ) -> HostOut:
     """Change the fields that are named: labels and capacity."""
     seen = await _seen(db, caller, host_id, if_match)
     changes = change.model_dump(exclude_unset=True)
-    changed = await hosts.change(db, caller.scope.expecting(seen), host_id, changes)
-    tell(Hint.READY)
-    return _tagged(changed, response)
+    return await write.apply_or_preview(
+        lambda stage: hosts.change(stage, caller.scope.expecting(seen), host_id, changes),
+        lambda changed: _tagged(changed, write.response),
+        host_out,
+        Hint.READY,
+    )
 
 
-@routes.delete("/hosts/{host_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
+@routes.delete(
+    "/hosts/{host_id}",
+    status_code=204,
+    response_model=None,
+    responses={**dry_run_response(HostOut), **NOT_FOUND, **CONFLICT, **STALE},
+)
 async def delete_host(
     host_id: HostIdIn,
     caller: SharedEditor,
     db: Db,
+    write: Writing,
     force: Annotated[bool, Query(description="Also while jobs must run there: they wait.")] = False,
     if_match: IfMatch = None,
-) -> None:
+) -> Response | None:
     """Delete the host and its instances. Refused while it is online; while jobs must run there, `force` leaves them waiting."""
     seen = await _seen(db, caller, host_id, if_match)
-    await hosts.delete(db, caller.scope.expecting(seen), host_id, force=force)
+
+    async def verb(stage: Database) -> Host:
+        found = await hosts.get(stage, caller.scope, host_id)
+        await hosts.delete(stage, caller.scope.expecting(seen), host_id, force=force)
+        return found
+
+    return await write.delete_or_preview(verb, host_out)
 
 
-@routes.post("/hosts/{host_id}/instances", status_code=201, responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
-async def add_instance(host_id: HostIdIn, instance: InstanceIn, caller: SharedEditor, db: Db) -> InstanceOut:
+@routes.post(
+    "/hosts/{host_id}/instances",
+    status_code=201,
+    responses={**dry_run_response(InstanceOut), **NOT_FOUND, **CONFLICT, **WITH_BODY},
+)
+async def add_instance(
+    host_id: HostIdIn, instance: InstanceIn, caller: SharedEditor, write: Writing
+) -> InstanceOut:
     """Add a server instance that jobs can name as target. Hosts register their instances themselves."""
-    made = await hosts.add_instance(db, caller.scope, host_id, instance.name, instance.labels)
-    return instance_out(made)
+    return await write.apply_or_preview(
+        lambda db: hosts.add_instance(db, caller.scope, host_id, instance.name, instance.labels),
+        instance_out,
+        instance_out,
+    )
 
 
 @routes.patch("/hosts/{host_id}/instances/{instance_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
@@ -94,34 +118,38 @@ async def change_instance(
     instance_id: InstanceIdIn,
     change: InstanceChange,
     caller: SharedEditor,
-    db: Db,
-    tell: Announcer,
+    write: Writing,
 ) -> InstanceOut:
     """Change its labels, or move it to another host together with its waiting runs."""
-    changed = await hosts.change_instance(
-        db,
-        caller.scope,
-        host_id,
-        instance_id,
-        labels=change.labels,
-        to=None if change.host_id is None else HostId(change.host_id),
+    to = None if change.host_id is None else HostId(change.host_id)
+    return await write.apply_or_preview(
+        lambda db: hosts.change_instance(db, caller.scope, host_id, instance_id, labels=change.labels, to=to),
+        instance_out,
+        instance_out,
+        Hint.READY,
     )
-    tell(Hint.READY)
-    return instance_out(changed)
 
 
 @routes.delete(
-    "/hosts/{host_id}/instances/{instance_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT}
+    "/hosts/{host_id}/instances/{instance_id}",
+    status_code=204,
+    response_model=None,
+    responses={**dry_run_response(HostOut), **NOT_FOUND, **CONFLICT},
 )
 async def remove_instance(
     host_id: HostIdIn,
     instance_id: InstanceIdIn,
     caller: SharedEditor,
-    db: Db,
+    write: Writing,
     force: Annotated[bool, Query(description="Also while jobs must run there: they wait.")] = False,
-) -> None:
-    """Refused while jobs name it as target, unless `force` leaves them waiting."""
-    await hosts.remove_instance(db, caller.scope, host_id, instance_id, force=force)
+) -> Response | None:
+    """Refused while jobs name it as target, unless `force` leaves them waiting. With `dry_run` the answer shows the host without it."""
+
+    async def verb(db: Database) -> Host:
+        await hosts.remove_instance(db, caller.scope, host_id, instance_id, force=force)
+        return await hosts.get(db, caller.scope, host_id)
+
+    return await write.delete_or_preview(verb, host_out)
 
 
 def _tagged(host: Host, response: Response) -> HostOut:

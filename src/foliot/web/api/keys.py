@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
+from foliot.domain.access import KeyBudget
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.hints import Hint
 from foliot.services.identity import keys
@@ -30,7 +31,8 @@ MadeToo = Annotated[
 async def create_key(key: KeyIn, caller: Viewer, write: Writing) -> MadeKeyOut | KeyDryRunOut:
     """Make a key for yourself or, as an administrator, for a member. Its secret is in this answer and nowhere else."""
     principal = None if key.principal is None else PrincipalId(key.principal)
-    wanted = keys.KeyRequest(key.name.strip(), principal, key.scopes, key.expires_at, key.session)
+    budget = KeyBudget(key.max_jobs, key.min_interval)
+    wanted = keys.KeyRequest(key.name.strip(), principal, key.scopes, key.expires_at, key.session, budget)
 
     def answer(made: keys.CreatedKey) -> MadeKeyOut:
         write.set_location(f"keys/{made.key.id}")

@@ -43,9 +43,11 @@ MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format":
 
 
 @routes.get("/me")
-async def who_am_i(caller: Viewer, db: Db) -> MeOut:
+async def who_am_i(
+    caller: Viewer, db: Db, count: Annotated[bool, Query(description="Count the jobs.")] = True
+) -> MeOut:
     """Return the caller's principal and key, and the workspace with its quotas."""
-    return me_out(caller, await workspaces.count_jobs(db, caller.workspace_id))
+    return me_out(caller, await workspaces.count_jobs(db, caller.workspace_id) if count else None)
 
 
 @routes.post(

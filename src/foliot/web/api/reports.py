@@ -26,13 +26,21 @@ from foliot.web.errors import Refused
 from foliot.web.mapping.definitions import schedule_from
 from foliot.web.mapping.ics import calendar_file
 from foliot.web.mapping.jobs import schedule_out, times_out
-from foliot.web.mapping.reports import agenda_out, explanation_out, job_stats_out, stats_out
+from foliot.web.mapping.reports import (
+    agenda_out,
+    density_out,
+    explanation_out,
+    job_stats_out,
+    stats_now_out,
+    stats_out,
+)
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.instants import Id, Moment
-from foliot.wire.reports import AgendaOut, ExplanationOut, JobStatsOut, StatsOut
+from foliot.wire.reports import AgendaOut, DensityOut, ExplanationOut, JobStatsOut, StatsNowOut, StatsOut
 from foliot.wire.schedules import PreviewOut, ScheduleIn
 
 routes = api_router("time")
+MOST_PARTS = 1_500  # the minutes of a day, and of one with a clock change
 feeds = APIRouter(tags=["time"])
 MOST_RECORDED = 1_000  # records in a calendar file
 Days = Annotated[
@@ -87,6 +95,14 @@ async def workspace_stats(
     return stats_out(stats)
 
 
+@routes.get("/stats/now")
+async def workspace_now(
+    caller: Viewer, db: Db, jobs: Annotated[bool, Query(description="Also count the jobs by status.")] = False
+) -> StatsNowOut:
+    """The state of the workspace at this moment: open runs, late jobs and the start lag. An agent gets that of its own jobs."""
+    return stats_now_out(await statistics.workspace_now(db, caller.scope, jobs=jobs))
+
+
 @routes.get("/agenda")
 async def list_agenda(
     caller: Viewer,
@@ -99,14 +115,41 @@ async def list_agenda(
     job: Annotated[Id | None, Query(description="Only this job.")] = None,
     queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
     tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
+    limit: Annotated[
+        int, Query(ge=1, le=agenda.MOST_LINES, description="Lines at most.")
+    ] = agenda.MOST_LINES,
     closures: Annotated[bool, Query(description="Also when the calendars of these jobs close.")] = False,
 ) -> AgendaOut:
     """List planned times by start, with the expected result and duration. Times of one job that
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
-    found = await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end, with_closures=closures)
+    found = await agenda.load_agenda(
+        db, caller.scope, wanted, start=start, end=end, limit=limit, with_closures=closures
+    )
     return agenda_out(found)
+
+
+@routes.get("/agenda/density")
+async def agenda_density(
+    caller: Viewer,
+    db: Db,
+    start: Annotated[Moment | None, Query(alias="from", description="Default: now.")] = None,
+    end: Annotated[
+        Moment | None,
+        Query(alias="to", description="Default: a day after `from`; at most 31 days after it."),
+    ] = None,
+    buckets: Annotated[int, Query(ge=1, le=MOST_PARTS, description="Equal parts of the span.")] = 48,
+    job: Annotated[Id | None, Query(description="Only this job.")] = None,
+    queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
+    tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
+) -> DensityOut:
+    """Count the planned runs in each part of a span. In a large workspace the counts are an estimate from a sample of its jobs."""
+    begin = start or caller.at.replace(second=0, microsecond=0)
+    wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
+    until = end or begin + timedelta(days=1)
+    found = await agenda.load_density(db, caller.scope, wanted, start=begin, end=until, parts=buckets)
+    return density_out(found)
 
 
 @routes.get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
@@ -11,13 +12,14 @@ from foliot.channels.message import message_out
 from foliot.clock import monotonic
 from foliot.domain.delivery import DeliveryState
 from foliot.domain.ids import DeliveryId, PrincipalId, RoomId
-from foliot.domain.rooms import MessageKind
+from foliot.domain.rooms import MessageKind, Room
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import rooms, webhooks
-from foliot.services.messaging.rooms import KEEP, MessagePage, NewRoom, RoomChanges
-from foliot.web.api.params import DEFAULT_LIMIT, Announcer, Cursor, Db, Limit, PathId, TheEgressPolicy, id_of
+from foliot.services.messaging.rooms import KEEP, MessagePage, NewRoom, PostedMessage, RoomChanges
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, TheEgressPolicy, id_of
+from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, SharedViewer, Viewer
 from foliot.web.mapping.rooms import delivery_out, hook_change_from, hook_from, room_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
@@ -58,19 +60,22 @@ async def _room_id(room_id: PathId) -> RoomId:
 RoomIdIn = Annotated[RoomId, Depends(_room_id)]
 
 
-@routes.post("/rooms", status_code=201, responses={**CONFLICT, **WITH_BODY})
-async def create_room(
-    room: RoomIn, caller: Editor, db: Db, reach: TheEgressPolicy, response: Response
-) -> RoomOut:
+@routes.post("/rooms", status_code=201, responses={**dry_run_response(RoomOut), **CONFLICT, **WITH_BODY})
+async def create_room(room: RoomIn, caller: Editor, reach: TheEgressPolicy, write: Writing) -> RoomOut:
     """Create a room. An agent that creates one is its member."""
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
     hook = None
     if room.webhook is not None:
         secret = room.webhook.secret
         hook = hook_from(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
-    made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents), hook)
-    response.headers["Location"] = f"/api/v1/rooms/{made.id}"
-    return room_out(made, caller)
+    new = NewRoom(room.name.strip(), room.key, agents)
+
+    def out(made: Room) -> RoomOut:
+        if not write.dry_run:
+            write.set_location(f"rooms/{made.id}")
+        return room_out(made, caller)
+
+    return await write.apply_or_preview(lambda db: rooms.create(db, caller, new, hook), out, out)
 
 
 @routes.get("/rooms")
@@ -97,9 +102,8 @@ async def change_room(
     room_id: RoomIdIn,
     change: RoomChange,
     caller: SharedEditor,
-    db: Db,
     reach: TheEgressPolicy,
-    tell: Announcer,
+    write: Writing,
 ) -> RoomOut:
     """Change its name, agents or webhook; null removes the webhook."""
     agents = None
@@ -109,27 +113,48 @@ async def change_room(
     webhook = (
         hook_change_from(change.webhook, reach.egress_allow) if "webhook" in change.model_fields_set else KEEP
     )
-    changed = await rooms.change(db, caller, room_id, RoomChanges(name, agents, webhook))
-    if webhook is not KEEP:
-        tell(Hint.OUTBOX)
-    return room_out(changed, caller)
+    changes = RoomChanges(name, agents, webhook)
+    hints = () if webhook is KEEP else (Hint.OUTBOX,)
+    out = partial(room_out, caller=caller)
+    return await write.apply_or_preview(
+        lambda db: rooms.change(db, caller, room_id, changes), out, out, *hints
+    )
 
 
-@routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
-async def delete_room(room_id: RoomIdIn, caller: SharedEditor, db: Db) -> None:
-    """Delete the room with its messages."""
-    await rooms.delete(db, caller, room_id)
+@routes.delete(
+    "/rooms/{room_id}",
+    status_code=204,
+    response_model=None,
+    responses={**dry_run_response(RoomOut), **NOT_FOUND},
+)
+async def delete_room(room_id: RoomIdIn, caller: SharedEditor, write: Writing) -> Response | None:
+    """Delete the room with its messages. With `dry_run` the answer shows the room that would go."""
+
+    async def verb(db: Database) -> Room:
+        found = await rooms.get(db, caller, room_id)
+        await rooms.delete(db, caller, room_id)
+        return found
+
+    return await write.delete_or_preview(verb, partial(room_out, caller=caller))
 
 
-@routes.post("/rooms/{room_id}/messages", status_code=201, responses={**NOT_FOUND, **WITH_BODY})
-async def post_message(
-    room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db, tell: Announcer
-) -> MessageOut:
+@routes.post(
+    "/rooms/{room_id}/messages",
+    status_code=201,
+    responses={**dry_run_response(MessageOut), **NOT_FOUND, **WITH_BODY},
+)
+async def post_message(room_id: RoomIdIn, message: MessageIn, caller: Operator, write: Writing) -> MessageOut:
     """Post a message as the principal of the key."""
-    posted = await rooms.post(db, caller, room_id, message.text, MessageKind(message.kind))
-    if posted.is_sent_on:
-        tell(Hint.OUTBOX)
-    return message_out(posted.message)
+
+    def out(posted: PostedMessage) -> MessageOut:
+        if posted.is_sent_on and not write.dry_run:
+            write.announce(Hint.OUTBOX)
+        return message_out(posted.message)
+
+    kind = MessageKind(message.kind)
+    return await write.apply_or_preview(
+        lambda db: rooms.post(db, caller, room_id, message.text, kind), out, out
+    )
 
 
 @routes.get(
@@ -222,10 +247,14 @@ async def list_deliveries(
 
 @routes.post("/rooms/{room_id}/redeliver", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def redeliver(
-    room_id: RoomIdIn, wanted: RedeliverIn, caller: SharedOperator, db: Db, tell: Announcer
+    room_id: RoomIdIn, wanted: RedeliverIn, caller: SharedOperator, write: Writing
 ) -> RedeliveredOut:
     """Send dead deliveries again, under the same ids, before waiting ones."""
     ids = None if wanted.deliveries is None else [DeliveryId(each) for each in wanted.deliveries]
-    again = await webhooks.redeliver(db, caller, room_id, ids)
-    tell(Hint.OUTBOX)
-    return RedeliveredOut(redelivered=again)
+
+    def out(count: int) -> RedeliveredOut:
+        return RedeliveredOut(redelivered=count)
+
+    return await write.apply_or_preview(
+        lambda db: webhooks.redeliver(db, caller, room_id, ids), out, out, Hint.OUTBOX
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Query
+from fastapi import Body, Query, Response
+from pydantic_core import to_json
 
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import JobId, RunId
@@ -24,14 +25,14 @@ from foliot.web.api.params import (
 )
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator, Viewer
-from foliot.web.mapping.jobs import attempt_out, recent_run_out, run_out
+from foliot.web.mapping.jobs import attempt_out, recent_run_json, run_out
 from foliot.web.mapping.reports import explanation_out, run_summary_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.bulk import BulkResult, RunBulkIn, RunBulkOut
 from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.instants import Id
 from foliot.wire.reports import ExplanationOut
-from foliot.wire.runs import AttemptsOut, CancelIn, RecentOut, RecentRunsOut, RetryIn, RunOut, RunSummaryOut
+from foliot.wire.runs import AttemptsOut, CancelIn, RecentOut, RetryIn, RunOut, RunSummaryOut
 from foliot.wire.shape import Page
 
 routes = api_router("runs")
@@ -80,21 +81,19 @@ async def list_job_runs(
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-@routes.get("/recent-runs")
+@routes.get("/recent-runs", response_model=None, responses={200: {"model": RecentOut}})
 async def list_recent_runs(
     caller: Viewer,
     db: Db,
     job: Annotated[list[Id], Query(min_length=1, max_length=MOST_JOBS, description="Ids of jobs.")],
     limit: Annotated[int, Query(ge=1, le=MOST_RECENT, description="Records of each job.")] = MOST_RECENT,
-) -> RecentOut:
+) -> Response:
     """List the newest records of several jobs in few words, such as for a strip of marks beside each job of a list."""
     found = await history.recent(db, caller.scope, [JobId(each) for each in job], limit)
-    return RecentOut(
-        items=[
-            RecentRunsOut(job_id=job_id, runs=[recent_run_out(each) for each in runs])
-            for job_id, runs in found.items()
-        ]
-    )
+    items = [
+        {"job_id": job_id, "runs": [recent_run_json(each) for each in runs]} for job_id, runs in found.items()
+    ]
+    return Response(to_json({"items": items}), media_type="application/json")
 
 
 @routes.get("/runs/{run_id}", responses=NOT_FOUND)

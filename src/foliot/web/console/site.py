@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 import re
@@ -177,9 +178,9 @@ def done(target: str, notice: str, object_id: str = "") -> Response:
 async def shell_of(visit: Visit) -> Context:
     """What every page shows around its content: who, where, freezes in force, how far behind the scheduler is."""
     me, freezes, stats, incidents = await asyncio.gather(
-        visit.api.get("/me"),
+        visit.api.get("/me", count="false"),
         _optional(visit.api, "/freezes"),
-        visit.api.get("/stats", days=1),
+        visit.api.get("/stats/now"),
         _optional(visit.api, "/incidents", state="open", limit=100),
     )
     in_force = [each for each in freezes.get("items", []) if each["status"] == "in_force"]
@@ -272,12 +273,21 @@ def static_files() -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (files("foliot.web.console") / "static").iterdir()}
 
 
+@cache
+def compressed_files() -> dict[str, bytes]:
+    """The same for browsers that accept gzip. They hold nothing secret; pages do, and are sent as they are."""
+    return {name: gzip.compress(body, mtime=0) for name, body in static_files().items()}
+
+
 async def static_file(request: Request) -> Response:
     name = request.path_params["name"]
-    body = static_files().get(name)
-    if body is None:
+    if name not in static_files():
         return Response(status_code=404)
-    headers = {"Cache-Control": "max-age=300", "X-Content-Type-Options": "nosniff"}
+    headers = {"Cache-Control": "max-age=300", "X-Content-Type-Options": "nosniff", "Vary": "Accept-Encoding"}
+    body = static_files()[name]
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body = compressed_files()[name]
+        headers["Content-Encoding"] = "gzip"
     return Response(body, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
 

@@ -58,7 +58,7 @@ def member_out(member: Member) -> wire.MemberOut:
     )
 
 
-def me_out(caller: Caller, jobs: int) -> wire.MeOut:
+def me_out(caller: Caller, jobs: int | None) -> wire.MeOut:
     holder, home = caller.holder, caller.workspace
     assert holder.role is not None, "who has no role is not let in"
     return wire.MeOut(
@@ -122,6 +122,8 @@ def _key(key: StoredKey) -> dict[str, Any]:
         "created_at": key.created_at,
         "made_by": key.made_by,
         "session": key.is_session,
+        "max_jobs": key.budget.max_jobs,
+        "min_interval": key.budget.min_interval,
     }
 
 

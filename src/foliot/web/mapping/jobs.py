@@ -44,7 +44,6 @@ from foliot.wire.runs import (
     AttemptOut,
     NextAttemptOut,
     ProgressOut,
-    RecentRunOut,
     RunErrorOut,
     RunOut,
 )
@@ -236,15 +235,16 @@ def skip_next_out(job: StoredJob, skipped: SkippedTimes, *, dry_run: bool) -> wi
     )
 
 
-def recent_run_out(run: RecentRun) -> RecentRunOut:
-    return RecentRunOut(
-        id=run.id,
-        number=run.number,
-        status=run.status.value,
-        skip_reason=run.skip_reason and run.skip_reason.value,
-        planned_for=run.planned_for,
-        count=run.count,
-    )
+def recent_run_json(run: RecentRun) -> dict[str, Any]:
+    """Return the fields of RecentRunOut without building the shape: a list of jobs shows a thousand of them."""
+    return {
+        "id": run.id,
+        "number": run.number,
+        "status": run.status,
+        "skip_reason": run.skip_reason,
+        "planned_for": run.planned_for,
+        "count": run.count,
+    }
 
 
 def run_out(record: RunRecord) -> RunOut:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 from itertools import chain
 
 from foliot.domain.explain.records import QueuePosition
-from foliot.domain.lifecycle import RunStatus
+from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.services.jobs.agenda import AgendaItem, AgendaLine, AgendaPage, Fate
+from foliot.services.jobs.agenda import AgendaDensity, AgendaItem, AgendaLine, AgendaPage, Fate
 from foliot.services.runs.explain import RunExplanation
 from foliot.services.runs.history import RunBucket, RunSummary
 from foliot.services.runs.statistics import (
     DayPercentiles,
     DayTotals,
     JobStats,
+    OpenRunCounts,
     Percentiles,
     RunTimings,
     Totals,
+    WorkspaceNow,
     WorkspaceStats,
     totals,
 )
@@ -29,6 +32,7 @@ from foliot.wire.reports import (
     AgendaOut,
     ClosureOut,
     DayOut,
+    DensityOut,
     ExplanationOut,
     JobCountsOut,
     JobStatsOut,
@@ -37,6 +41,7 @@ from foliot.wire.reports import (
     NowOut,
     PercentilesOut,
     PlaceOut,
+    StatsNowOut,
     StatsOut,
     TotalsOut,
 )
@@ -88,18 +93,34 @@ def job_stats_out(stats: JobStats) -> JobStatsOut:
     )
 
 
+def stats_now_out(stats: WorkspaceNow) -> StatsNowOut:
+    return StatsNowOut(
+        as_of=stats.as_of,
+        now=_now(stats.now),
+        newest=_newest(stats.newest),
+        jobs=None if stats.jobs is None else _job_counts(stats.jobs),
+    )
+
+
+def _now(now: OpenRunCounts) -> NowOut:
+    return NowOut(
+        ready=now.ready,
+        waiting=now.waiting,
+        running=now.running,
+        late=now.late,
+        next_due_at=now.next_due_at,
+    )
+
+
+def _job_counts(jobs: Mapping[JobStatus, int]) -> JobCountsOut:
+    return JobCountsOut(**{status.value: count for status, count in jobs.items()})
+
+
 def stats_out(stats: WorkspaceStats) -> StatsOut:
-    now = stats.now
     return StatsOut(
         as_of=stats.as_of,
-        jobs=JobCountsOut(**{status.value: jobs for status, jobs in stats.jobs.items()}),
-        now=NowOut(
-            ready=now.ready,
-            waiting=now.waiting,
-            running=now.running,
-            late=now.late,
-            next_due_at=now.next_due_at,
-        ),
+        jobs=_job_counts(stats.jobs),
+        now=_now(stats.now),
         days=[_day(day, stats.p95.get(day.day)) for day in stats.days],
         totals=_totals(stats.totals),
         newest=_newest(stats.newest),
@@ -152,6 +173,21 @@ def agenda_out(plans: AgendaPage) -> AgendaOut:
             ClosureOut(calendar_id=each.calendar_id, name=each.name, start=each.start, end=each.end)
             for each in plans.closures
         ],
+    )
+
+
+def density_out(found: AgendaDensity) -> DensityOut:
+    counts = [round(each) for each in found.counts]
+    return DensityOut(
+        start=found.start,
+        end=found.end,
+        bucket_seconds=(found.end - found.start).total_seconds() / len(counts),
+        counts=counts,
+        runs=round(sum(found.counts)),
+        jobs=found.jobs,
+        counted_jobs=found.counted,
+        estimated=found.counted < found.jobs,
+        as_of=found.as_of,
     )
 
 

@@ -13,14 +13,18 @@ from zoneinfo import ZoneInfo
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal
-from foliot.web.console.pages.agenda_grids import DAY, HOUR, Frame, minute_grid, week_grid
+from foliot.web.console.pages.agenda_grids import DAY, HOUR, MINUTE, Frame, minute_grid, week_grid
+from foliot.web.console.pages.jobs import recent_runs
 from foliot.web.console.pages.runs import address, instant
 from foliot.web.console.site import Context, Visit, page
 from foliot.web.console.text import STATUS_SHAPES, milliseconds, parse, zone_named
+from foliot.web.internal_calls import ApiAnswer
 
 MOST_HOURS = 24 * 31
 MOST_LANES = 40
 MARKS = 60  # newest records of each lane
+MOST_RUNS = 120  # of all jobs, for a day
+LINES = {"day": 400, "list": 200}  # of the agenda
 VIEWS = (("day", "Day"), ("week", "Week"), ("heat", "Minutes"), ("list", "List"))
 
 
@@ -35,18 +39,26 @@ async def agenda(visit: Visit) -> Context:
     begin, end = _midnight(day, zone), _midnight(day + DAY * days, zone)
     hours = _read_hours(visit.param("hours"))
     if view == "heat" and day == today:
-        begin, end = now, now + DAY  # the hours that have passed are those of tomorrow
+        begin = now.replace(second=0, microsecond=0)  # the hours that have passed are those of tomorrow
+        end = begin + DAY
     if view == "list" and not wanted["date"]:
         begin, end = now, now + HOUR * hours
     planned, freezes, *shown = await asyncio.gather(
-        _planned(visit, wanted, max(begin, now), end),
+        _density(visit, wanted, begin, end, HOUR if view == "week" else MINUTE)
+        if view in ("week", "heat")
+        else _planned(visit, wanted, max(begin, now), end, LINES[view]),
         visit.api.answer("GET", "/freezes"),
         *([_counts(visit, wanted, begin, min(end, now))] if view == "week" and begin < now else []),
+        *(
+            [visit.api.get("/runs", since=instant(begin), until=instant(min(end, now)), limit=MOST_RUNS)]
+            if view == "day" and begin < now
+            else []
+        ),
     )
     frame = Frame(begin, end, now, zone)
     context: Context = {
         "view": view,
-        "agenda": planned,
+        "agenda": {"estimated": False, "truncated": False, **planned},
         "tag": wanted["tag"],
         "queue": wanted["queue"],
         "day": day.isoformat(),
@@ -61,12 +73,14 @@ async def agenda(visit: Visit) -> Context:
         "zone_name": str(zone),
     }  # fmt: skip
     if view == "day":
-        context["lanes"], context["lane_count"] = await _lanes(visit, frame, planned["items"])
+        context["lanes"], context["lane_count"] = await _lanes(
+            visit, frame, shown[0]["items"] if shown else [], planned["items"]
+        )
     elif view == "week":
-        context["cells"] = week_grid(visit, frame, planned["items"], shown[0] if shown else {})
+        context["cells"] = week_grid(visit, frame, planned["counts"], shown[0] if shown else {})
         context["counted_since"] = shown[0].get("counted_since") if shown else None
     elif view == "heat":
-        context |= minute_grid(visit, frame, planned["items"])
+        context |= minute_grid(visit, frame, planned["counts"])
     else:
         context |= {"by_day": _by_day(visit, planned["items"], zone), "hours": hours}
     return context
@@ -107,7 +121,26 @@ def _title(visit: Visit, day: date, days: int) -> str:
     return " … ".join(f"{t(f'{each:%a}')} {each.day} {t(f'{each:%b}')} {each.year}" for each in ends)
 
 
-async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime) -> dict[str, Any]:
+async def _density(
+    visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime, part: timedelta
+) -> dict[str, Any]:
+    """How many runs are planned in each part of the span, from now on; none where it has passed."""
+    nothing = {"counts": [], "estimated": False}
+    if end <= visit.reader.now:
+        return nothing
+    params = {
+        "from": begin.isoformat(),
+        "to": end.isoformat(),
+        "buckets": str(round((end - begin) / part)),
+        "tag": wanted["tag"],
+        "queue": wanted["queue"],
+    }
+    return _data(await visit.api.answer("GET", "/agenda/density", params=params), nothing)
+
+
+async def _planned(
+    visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime, lines: int
+) -> dict[str, Any]:
     """What is planned from now on; nothing where the span has passed or lies too far ahead."""
     nothing = {"items": [], "truncated": False, "complete_until": None}
     if end <= visit.reader.now or end - begin > DAY * 31:
@@ -118,13 +151,19 @@ async def _planned(visit: Visit, wanted: dict[str, str], begin: datetime, end: d
         "tag": wanted["tag"],
         "queue": wanted["queue"],
         "closures": "true",
+        "limit": str(lines),
     }
-    answer = await visit.api.answer("GET", "/agenda", params=params)
-    if (
-        not answer.is_success and answer.status != HTTPStatus.UNPROCESSABLE_ENTITY
-    ):  # of a filter that cannot be
+    return _data(await visit.api.answer("GET", "/agenda", params=params), nothing)
+
+
+def _data(answer: ApiAnswer, nothing: dict[str, Any]) -> dict[str, Any]:
+    """What was answered; nothing to a filter that cannot be."""
+    if answer.is_success:
+        found: dict[str, Any] = answer.data
+        return found
+    if answer.status != HTTPStatus.UNPROCESSABLE_ENTITY:
         raise ApiRefusal(answer.status, answer.data)
-    return answer.data if answer.is_success else nothing
+    return nothing
 
 
 async def _counts(visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime) -> dict[str, Any]:
@@ -169,43 +208,41 @@ class _Lane:
     job_id: str
     name: str
     first: datetime
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by id
+    items: list[dict[str, Any]] = field(default_factory=list)
     marks: list[dict[str, Any]] = field(default_factory=list)
 
 
-async def _lanes(visit: Visit, frame: Frame, items: list[dict[str, Any]]) -> tuple[list[_Lane], int]:
+async def _lanes(
+    visit: Visit, frame: Frame, runs: list[dict[str, Any]], items: list[dict[str, Any]]
+) -> tuple[list[_Lane], int]:
     """Jobs with something planned or recorded in the span, in order of time; what ran left of now, what is planned right of it."""
     lanes: dict[str, _Lane] = {}
-    if frame.begin < frame.now:
-        found = await visit.api.get(
-            "/runs", since=instant(frame.begin), until=instant(min(frame.end, frame.now)), limit=200
+    for run in reversed(runs):
+        lane = lanes.get(run["job_id"]) or _Lane(
+            run["job_id"], run["job_name"] or "", parse(run["planned_for"])
         )
-        for run in reversed(found["items"]):
-            lanes.setdefault(
-                run["job_id"], _Lane(run["job_id"], run["job_name"] or "", parse(run["planned_for"]))
-            )
-            lanes[run["job_id"]].marks.append(_ran(visit, frame, run))
+        lanes.setdefault(lane.job_id, lane).runs[run["id"]] = run
     for item in items:
-        lane = lanes.setdefault(
-            item["job_id"], _Lane(item["job_id"], item["job_name"], parse(item["starts_at"]))
-        )
-        lane.marks.append(_planned_mark(visit, frame, item))
+        lane = lanes.get(item["job_id"]) or _Lane(item["job_id"], item["job_name"], parse(item["starts_at"]))
+        lanes.setdefault(lane.job_id, lane).items.append(item)
     drawn = sorted(lanes.values(), key=lambda lane: (lane.first, lane.name))[:MOST_LANES]
-    await _add_recent(visit, frame, drawn)
+    if drawn and frame.begin < frame.now:
+        await _add_recent(visit, frame, drawn)
+    for lane in drawn:
+        lane.marks += [_ran(visit, frame, run) for run in lane.runs.values()]
+        lane.marks += [_planned_mark(visit, frame, item) for item in lane.items]
     return drawn, len(lanes)
 
 
 async def _add_recent(visit: Visit, frame: Frame, lanes: list[_Lane]) -> None:
     """The list of all runs holds few of a job among busy ones: add the newest of each lane."""
-    if not lanes or frame.begin >= frame.now:
-        return
-    recent = await visit.api.get("/recent-runs", job=[lane.job_id for lane in lanes], limit=MARKS)
-    by_job = {each["job_id"]: each["runs"] for each in recent["items"]}
+    by_job = await recent_runs(visit, [lane.job_id for lane in lanes], MARKS)
+    day_before = f"{frame.begin - DAY:%Y-%m-%d}"  # most records are older: compared as text
     for lane in lanes:
-        known = {mark["href"] for mark in lane.marks}
         for run in by_job.get(lane.job_id, []):
-            mark = _ran(visit, frame, run)
-            if frame.begin <= parse(run["planned_for"]) < frame.end and mark["href"] not in known:
-                lane.marks.append(mark)
+            if run["planned_for"] > day_before and frame.begin <= parse(run["planned_for"]) < frame.end:
+                lane.runs.setdefault(run["id"], run)
 
 
 def _ran(visit: Visit, frame: Frame, run: dict[str, Any]) -> dict[str, Any]:

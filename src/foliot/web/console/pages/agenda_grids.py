@@ -13,7 +13,6 @@ from foliot.web.console.pages.runs import address, instant
 from foliot.web.console.site import Context, Visit
 from foliot.web.console.text import parse
 
-MOST_INSTANTS = 100_000  # of all series, one by one; beyond, a series counts as an even stream
 HOUR, MINUTE, DAY = timedelta(hours=1), timedelta(minutes=1), timedelta(days=1)
 
 
@@ -31,32 +30,15 @@ class Frame:
         return round(min(max((at - self.begin) / (self.end - self.begin), 0.0), 1.0) * 100, 3)
 
 
-def planned_instants(items: list[dict[str, Any]]) -> Iterator[tuple[datetime, float]]:
-    """Each planned time that runs, with its weight. A series counts as evenly spread; long ones by the minute."""
-    left = MOST_INSTANTS
-    for item in items:
-        if item["fate"] != "runs":
-            continue
-        first, many = parse(item["starts_at"]), item["count"] or 10_000
-        if not item["last_for"] or many < 2:
-            yield first, 1.0
-            continue
-        whole = parse(item["last_for"]) - first
-        places = min(many, max(int(whole / MINUTE), 1) + 1, max(left, 2))
-        left -= places
-        for place in range(places):
-            yield first + whole * place / (places - 1), many / places
-
-
 def week_grid(
-    visit: Visit, frame: Frame, items: list[dict[str, Any]], summary: dict[str, Any]
+    visit: Visit, frame: Frame, planned_counts: list[int], summary: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Rows of hours, a cell for each day: planned runs ahead, recorded ones behind."""
     t = visit.reader.translate
     counts: dict[tuple[date, int], list[float]] = {}
-    for at, weight in planned_instants(items):
-        local = at.astimezone(frame.zone)
-        counts.setdefault((local.date(), local.hour), [0, 0, 0])[0] += weight
+    for place, count in enumerate(planned_counts):
+        local = (frame.begin + HOUR * place).astimezone(frame.zone)
+        counts.setdefault((local.date(), local.hour), [0, 0, 0])[0] += count
     is_hourly = summary.get("bucket_seconds", 86_400) <= 3_600  # narrower buckets are parts of an hour
     for bucket in summary.get("buckets", []) if is_hourly else []:
         local = parse(bucket["at"]).astimezone(frame.zone)
@@ -113,14 +95,14 @@ class Scale:
         return 1 + round(4 * (count - self._least) / (self._most - self._least))
 
 
-def minute_grid(visit: Visit, frame: Frame, items: list[dict[str, Any]]) -> Context:
+def minute_grid(visit: Visit, frame: Frame, counts: list[int]) -> Context:
     """A row for each hour, a cell for each minute; and the minutes of the hour in which least is planned."""
     t = visit.reader.translate
     minutes = [[0.0] * 60 for _ in range(24)]
-    for at, weight in planned_instants(items):
-        if frame.begin <= at < frame.end:
-            local = at.astimezone(frame.zone)
-            minutes[local.hour][local.minute] += weight
+    for place, planned in enumerate(counts):
+        if planned:
+            local = (frame.begin + MINUTE * place).astimezone(frame.zone)
+            minutes[local.hour][local.minute] += planned
     scale = Scale([count for row in minutes for count in row])
     load = [sum(row[minute] for row in minutes) for minute in range(60)]
     least = min(load)

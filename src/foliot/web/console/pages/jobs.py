@@ -43,6 +43,11 @@ NEEDED = frozenset({"tags", "owner"})
 
 @page("jobs.html", "jobs")
 async def job_list(visit: Visit) -> Context:
+    listed, counted = await asyncio.gather(_list(visit), visit.api.get("/stats/now", jobs="true"))
+    return {**listed, "job_counts": counted["jobs"]}
+
+
+async def _list(visit: Visit) -> Context:
     query, sort = visit.param("q"), visit.param("sort")
     problem = None
     found: dict[str, Any] = {"items": [], "next_cursor": None}
@@ -62,7 +67,8 @@ async def job_list(visit: Visit) -> Context:
     jobs = found["items"]
     recent = await recent_runs(visit, [job["id"] for job in jobs])
     for job in jobs:
-        job["strip"] = [strip_mark(visit, run, job) for run in reversed(recent.get(job["id"], []))]
+        runs = reversed(recent.get(job["id"], []))
+        job["strip"] = [run if run["status"] == "succeeded" else strip_mark(visit, run, job) for run in runs]
     return {
         "q": query,
         "sort": sort,

@@ -152,7 +152,12 @@ async def save_channel(visit: Visit) -> Response:
     _, fields = KINDS.get(kind, KINDS["email"])
     config: dict[str, Any] = {"kind": kind if kind in KINDS else "email"}
     typed = {each: visit.field(f"config-{each.name}") for each in fields}
-    body = {"name": visit.field("name"), "enabled": visit.field("enabled", "yes") == "yes", "config": config}
+    body: dict[str, Any] = {
+        "name": visit.field("name"),
+        "enabled": visit.field("enabled", "yes") == "yes",
+        "config": config,
+    }
+    body["timezone"] = visit.field("timezone") or None
     try:
         config |= {each.name: each.read(raw) for each, raw in typed.items() if raw}
         path = f"/channels/{channel_id}" if channel_id else "/channels"
@@ -186,7 +191,7 @@ EMPTY_RULE: dict[str, Any] = {
     "name": "",
     "events": ["run_failed", "recovered"],
     "channels": [],
-    "scope": {"jobs": [], "tags": [], "queues": []},
+    "scope": {"jobs": [], "tags": [], "queues": [], "q": ""},
     "recipients": [],
     "after_n": 1,
     "cooldown": None,
@@ -222,7 +227,10 @@ async def save_rule(visit: Visit) -> Response:
         "name": visit.field("name"),
         "events": _ticked(visit, "event-"),
         "channels": _ticked(visit, "channel-"),
-        "scope": {name: words(visit.field(name)) for name in ("jobs", "tags", "queues")},
+        "scope": {
+            **{name: words(visit.field(name)) for name in ("jobs", "tags", "queues")},
+            "q": visit.field("q"),
+        },
         "recipients": words(visit.field("recipients")),
         "attachments": words(visit.field("attachments")),
         "cooldown": visit.field("cooldown") or None,

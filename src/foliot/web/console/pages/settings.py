@@ -166,6 +166,11 @@ async def create_key(visit: Visit) -> Response:
     try:
         if days := read_number("expires", visit.field("expires") or "0"):
             body["expires_at"] = (visit.reader.now + timedelta(days=min(days, 36_500))).isoformat()
+        body |= {
+            name: read_number(name, raw)
+            for name in ("max_jobs", "min_interval")
+            if (raw := visit.field(name))
+        }
         made = await visit.api.call("POST", "/keys", body)
     except ApiRefusal as refusal:
         problems = refusal.sentences
@@ -218,10 +223,12 @@ async def delete_secret(visit: Visit) -> Response:
 
 @section("limits")
 async def limits(visit: Visit) -> Context:
-    found, used = await asyncio.gather(
-        items_of(visit, "/limits", limit=None), visit.api.get("/usage", month=visit.param("month") or None)
+    found, used, me = await asyncio.gather(
+        items_of(visit, "/limits", limit=None),
+        visit.api.get("/usage", month=visit.param("month") or None),
+        visit.api.get("/me"),
     )
-    return {"limits": found, "quotas": QUOTAS, "usage": used}
+    return {"limits": found, "quotas": QUOTAS, "usage": used, "me": me}
 
 
 async def set_budget(visit: Visit) -> Response:

@@ -32,7 +32,7 @@ def first_job(visit: Visit) -> Context:
 @page("start.html", "start")
 async def start(visit: Visit) -> Context:
     stats, runs, good, channels, members = await asyncio.gather(
-        visit.api.get("/stats", days=1),
+        visit.api.get("/stats/now", jobs="true"),
         visit.api.get("/runs", limit=1),
         visit.api.get("/runs", q="status:succeeded", limit=1),
         visit.api.answer("GET", "/channels", params={"limit": 1}),

@@ -19,7 +19,6 @@ DAY = timedelta(hours=24)
 BUCKETS = 24
 DAYS = 14
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MOST_TIMES = 20_000  # of one line of the agenda that are counted singly
 OUTCOMES = (
     ("succeeded", "m-ok"),
     ("failed", "m-fail"),
@@ -33,27 +32,28 @@ OUTCOMES = (
 async def today(visit: Visit) -> Context:
     now = visit.reader.now
     api = visit.api
-    ahead = {"from": now.isoformat(), "to": (now + timedelta(hours=HOURS)).isoformat()}
-    stats, failing, stopped, incidents, newest, agenda, queues, summary = await asyncio.gather(
+    begin = now.replace(second=0, microsecond=0)
+    ahead = {"from": begin.isoformat(), "to": (begin + timedelta(hours=HOURS)).isoformat()}
+    stats, failing, stopped, incidents, newest, density, queues, summary = await asyncio.gather(
         api.get("/stats", days=DAYS),
-        api.get("/jobs", q="failures>=1 status:active", limit=20),
+        api.get("/jobs", q="failures:>=1 status:active", limit=20),
         api.get("/jobs", q="status:failed,paused", limit=20),
         api.get("/incidents", state="open", limit=20),
         api.get("/runs", limit=10),
-        api.get("/agenda", **ahead),
+        api.get("/agenda/density", buckets=SLOTS, **ahead),
         api.get("/queues"),
         api.get("/runs/summary", since=(now - DAY).isoformat(), buckets=BUCKETS),
     )
     needs = _needs(visit, incidents["items"], failing["items"] + stopped["items"], queues["items"])
-    hours = _hours(visit, agenda["items"], now)
     outcomes = _outcomes(visit, summary)
     return {
         "stats": stats,
         "needs": needs,
         "verdict": _verdict(visit, stats, needs),
         "newest": newest["items"],
-        "hours": hours,
-        "hours_axes": Axes(x=_clock_labels(visit, now, timedelta(hours=HOURS))),
+        "hours": _hours(visit, density, begin),
+        "hours_axes": Axes(x=_clock_labels(visit, begin, timedelta(hours=HOURS))),
+        "density": density,
         "outcomes": outcomes,
         "outcomes_axes": Axes(
             x=_clock_labels(visit, text.parse(summary["since"]), DAY),
@@ -61,7 +61,6 @@ async def today(visit: Visit) -> Context:
         ),
         "summary": summary,
         "is_empty": not any(stats["jobs"].values()),
-        "agenda_count": sum(item["count"] or 1 for item in agenda["items"]),
         **first_job(visit),
     }
 
@@ -124,25 +123,13 @@ def _verdict(visit: Visit, stats: dict[str, Any], needs: list[dict[str, Any]]) -
     return "ok", t("All is well.")
 
 
-def _hours(visit: Visit, items: list[dict[str, Any]], now: datetime) -> list[Bar]:
-    """Planned runs of each quarter of an hour ahead. A line with a count stands for evenly spread times."""
+def _hours(visit: Visit, density: dict[str, Any], begin: datetime) -> list[Bar]:
+    """Planned runs of each quarter of an hour ahead."""
     t = visit.reader.translate
     slot = timedelta(hours=HOURS) / SLOTS
-    counts = [0] * SLOTS
-    for item in items:
-        first = text.parse(item["planned_for"])
-        many = item["count"] or 1
-        last = text.parse(item["last_for"]) if item["last_for"] else first
-        step = (last - first) / max(many - 1, 1)
-        weight = max(many // MOST_TIMES, 1)
-        for place in range(0, many, weight):
-            found = int((first + step * place - now) / slot)
-            if 0 <= found < SLOTS:
-                counts[found] += weight
     made = []
-    for place, count in enumerate(counts):
-        at = now + slot * place
-        time = visit.reader.absolute(at)
+    for place, count in enumerate(density["counts"]):
+        time = visit.reader.absolute(begin + slot * place)
         title = t("{time}: {count} planned runs", count=f"{count:,}", time=time)
         made.append(Bar((("m-run", count),), title, f"/console/agenda?hours={HOURS}"))
     return made
