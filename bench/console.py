@@ -191,8 +191,8 @@ def measure_pages(url: str, key: str, meter: Meter, options: argparse.Namespace)
     figures = []
     for route in ROUTES:
         names = re.findall(r"{(\w+)", route.path)
-        if "GET" not in (route.methods or ()) or not set(names) <= set(ids):
-            continue
+        if "GET" not in (route.methods or ()) or not set(names) <= set(ids) or "." in route.path:
+            continue  # no page, or a file such as a whole log
         for view in ("", *VIEWS.get(route.path, ())):
             if (options.only or "") not in route.path + view:
                 continue
@@ -213,10 +213,10 @@ def measure_page(
     path, view = page
     address = "/console" + path.format(**ids) + view
     status, _, text = reader.read(address)
-    if status >= 400:
+    if status >= 500:
         raise SystemExit(f"{address}: {status}")
     if status != 200 or not text.startswith("<!doctype"):
-        return None  # a redirect, a file or a part of a page
+        return None  # a redirect, a file, a part of a page, or a page that needs a token
     beside = None
     if not view and path in SHOWN:
         beside = _quantile(sorted(_timed(client, SHOWN[path].format(**ids)) for _ in range(requests)), 95)

@@ -33,3 +33,14 @@ def test_recent_runs_of_several_jobs_walk_the_index_of_each(owner: psycopg.Conne
     statement = b"EXPLAIN " + sql.run_history.list_recent.text
     plan = "\n".join(row[0] for row in owner.execute(statement, params))
     assert "Index Scan using runs_newest_of_a_job" in plan
+
+
+def test_failing_jobs_are_found_by_the_index_of_those_alone(owner: psycopg.Connection[Any]) -> None:
+    owner.execute("SET search_path TO foliot")
+    owner.execute("SET enable_seqscan TO off")
+    statement = (
+        "EXPLAIN SELECT count(*) FROM jobs JOIN timers ON timers.job_id = jobs.id"
+        " WHERE jobs.workspace_id = %(workspace_id)s AND timers.workspace_id = %(workspace_id)s AND timers.failures_in_a_row >= %(least)s::bigint"
+    )
+    plan = "\n".join(row[0] for row in owner.execute(statement, {"workspace_id": uuid4(), "least": 1}))
+    assert "timers_failing" in plan

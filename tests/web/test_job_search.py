@@ -151,6 +151,24 @@ async def test_pages_of_any_order_and_filter_add_up(shelf: ApiHarness, sort: str
     assert seen == whole["items"]
 
 
+@pytest.mark.parametrize("scanned", [1, 3, 100])
+async def test_a_word_is_found_beyond_the_jobs_that_are_looked_through_first(
+    api: ApiHarness, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, scanned: int
+) -> None:
+    monkeypatch.setattr("foliot.storage.jobs.job_search.FIRST_SCANNED", scanned)
+    for name in ("night 1", "day 2", "night 3", "day 4", "night 5", "night 6"):
+        await api.create_job(name=name)
+        clock.advance(timedelta(seconds=1))
+    found: list[str] = []
+    cursor: str | None = None
+    while cursor is not None or not found:
+        params: dict[str, Any] = {"q": "night", "limit": 2} | ({"cursor": cursor} if cursor else {})
+        page = (await api.request("GET", "/jobs", params=params)).json()
+        found += [each["name"] for each in page["items"]]
+        cursor = page["next_cursor"]
+    assert found == ["night 6", "night 5", "night 3", "night 1"]
+
+
 async def test_the_order_of_names_can_be_turned_round(shelf: ApiHarness) -> None:
     assert await names(shelf, sort="name") == (await names(shelf, sort="-name"))[::-1]
     assert (await names(shelf, sort="name"))[-1] == ECLAIR

@@ -38,6 +38,7 @@ _COLUMNS: Mapping[str, Column] = {
     "failures": within("timers.failures_in_a_row", "bigint"),
     "runs": within("timers.run_count", "bigint"),
 }
+FIRST_SCANNED = 2_000  # jobs that are looked through for a word before all are
 _OF_TIMERS = frozenset(("next", "last", "result", "failures", "runs"))
 _KEYS = {JobSort.CREATED: "jobs.id", JobSort.NAME: "jobs.name"}  # ids begin with the instant of creation
 _KINDS = {JobSort.NAME: "text", JobSort.NEXT: "timestamptz"}
@@ -70,12 +71,30 @@ class _FoundJob(NamedTuple):
 async def find_jobs(
     tx: Tx, filters: JobFilter, order: JobOrder, after: JobPosition | None, limit: int
 ) -> JobPage:
+    if order.by is JobSort.CREATED and any(filters.query.of("name")):
+        # A word that many names hold fills the page from the first jobs. The planner expects few matches, and would read all jobs.
+        page = await _find_page(tx, filters, order, after, limit, scanned=FIRST_SCANNED)
+        if page.next is not None:
+            return page
+    return await _find_page(tx, filters, order, after, limit)
+
+
+async def _find_page(
+    tx: Tx,
+    filters: JobFilter,
+    order: JobOrder,
+    after: JobPosition | None,
+    limit: int,
+    *,
+    scanned: int | None = None,
+) -> JobPage:
+    """Find a page among all jobs, or among the first `scanned` in the order of creation."""
     conditions, direction = _conditions(filters), "DESC" if order.descending else "ASC"
     if order.by is JobSort.NEXT:
         one, other = (_page_sql(filters, order, after, conditions, *each) for each in (_BY_DUE, _DIFFERING))
         page = filled(sql.job_search.merge_pages, one=one, other=other, direction=direction).text.decode()
     else:
-        page = _page_sql(filters, order, after, conditions, _KEYS[order.by])
+        page = _page_sql(filters, order, after, conditions, _KEYS[order.by], scanned=scanned)
     page_order = (
         f"page.id {direction}"
         if order.by is JobSort.CREATED
@@ -136,12 +155,23 @@ def _page_sql(
     conditions: Conditions,
     key: str,
     only: str = "true",
+    *,
+    scanned: int | None = None,
 ) -> str:
     direction = "DESC" if order.descending else "ASC"
     is_after = "true" if after is None else _after(order, key, after, conditions)
+    source = "jobs"
+    if scanned is not None:
+        source = filled(
+            sql.job_search.first_jobs,
+            is_after=is_after,
+            order=f"{key} {direction}",
+            scanned=conditions.put(scanned),
+        ).text.decode()
     statement = filled(
         sql.job_search.page,
         key=key if order.by in _KINDS else "NULL",
+        source=source,
         join=_join(filters, order),
         conditions=f"{conditions} AND {only} AND {is_after}",
         order=f"{key} {direction}"

@@ -7,10 +7,14 @@ SELECT page.key::text AS key, {columns}
  ORDER BY {page_order};
 
 -- name: page
-SELECT jobs.id, {key} AS key FROM jobs {join}
+SELECT jobs.id, {key} AS key FROM {source} {join}
  WHERE jobs.workspace_id = %(workspace_id)s AND jobs.purged_at IS NULL AND {conditions}
  ORDER BY {order}
  LIMIT %(limit)s
+
+-- name: first_jobs
+-- Relies on jobs_of_one_workspace.
+(SELECT * FROM jobs WHERE workspace_id = %(workspace_id)s AND {is_after} ORDER BY {order} LIMIT {scanned}) AS jobs
 
 -- name: merge_pages
 -- Two scans in one order, each of an index of its own, merged.
