@@ -156,6 +156,7 @@ async def test_input_that_does_not_fit_is_refused_for_good(python: PythonHandler
 
 
 @pytest.mark.parametrize("name", ["asks", "asks_soon"])
+@pytest.mark.requirement("S2-34")
 async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler, name: str) -> None:
     assert (await call(python, name, how="retry")).outcome == AskedRetry(timedelta(minutes=5))
     assert error(await call(python, name, how="retry by policy")) == ("retry", "some time", False)
