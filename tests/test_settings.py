@@ -217,7 +217,9 @@ def test_settings_reach_another_process_unchanged(tmp_path: Path) -> None:
     assert "p%40ss" not in repr(handed)
 
 
-@pytest.mark.requirement("S1-ENV-1", "S1-ENV-2", "S1-ENV-3", "S1-ENV-4", "S1-ENV-5", "S2-15")
+@pytest.mark.requirement(
+    "S1-ENV-1", "S1-ENV-2", "S1-ENV-3", "S1-ENV-4", "S1-ENV-5", "S1-ENV-6", "S1-ENV-7", "S2-15"
+)
 def test_variables_of_other_systems_are_read_while_their_dialect_is_on(tmp_path: Path) -> None:
     theirs = {
         "SCHEDULER_ENABLED": "false",
@@ -225,6 +227,8 @@ def test_variables_of_other_systems_are_read_while_their_dialect_is_on(tmp_path:
         "SCHEDULER_MAX_RETRIES": "2",
         "SCHEDULER_RETRY_DELAYS": "5,15,30",
         "SCHEDULER_LOCK_TTL": "3600",
+        "SCHEDULER_NOTIFY_EMAIL": "false",
+        "SCHEDULER_NOTIFY_WHATSAPP": "true",
         "SCHEDULED_JOBS_MAX_CONCURRENT": "7",
     }
     assert set(load(theirs, {}, tmp_path).origins.values()) == {"default"}
@@ -233,6 +237,7 @@ def test_variables_of_other_systems_are_read_while_their_dialect_is_on(tmp_path:
     assert (settings.roles, settings.default_timezone) == (("api",), "Europe/Madrid")
     assert (settings.default_retry_delays, settings.max_timeout) == ((300, 900, 1800), 3600)
     assert (settings.worker_concurrency, settings.default_retries) == (7, 9)  # the setting itself wins
+    assert (settings.notify_email, settings.notify_whatsapp) == (False, True)
     assert settings.origins["max_timeout"] == "SCHEDULER_LOCK_TTL from the environment"
     refused = {"FOLIOT_DIALECTS": "scheduled-jobs", "SCHEDULER_RETRY_DELAYS": "soon"}
     assert "SCHEDULER_RETRY_DELAYS" in messages(refused, tmp_path)[0]

@@ -149,6 +149,7 @@ async def test_a_worker_of_node_gets_the_run_beside_its_input(
     assert (doomed.status, doomed.attempt_count) == (RunStatus.FAILED, 1)
 
 
+@pytest.mark.requirement("S0-18")
 async def test_the_queue_and_the_data_of_the_seed_reach_a_worker_of_node(
     node: Path, port: int, login_url: str, owner: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from foliot.importers.airflow import read_airflow
 from foliot.importers.apscheduler import read_apscheduler
 from foliot.importers.celery_beat import read_celery_beat
 from foliot.importers.crontab import read_crontab
+from foliot.importers.job_rows import RowMapping, read_rows
 from foliot.importers.kubernetes import read_kubernetes
 from foliot.importers.openclaw import OpenClawMapping, read_openclaw
 from foliot.importers.records import BadRecordError, ImportedJob, ImportedRecords
@@ -136,6 +137,15 @@ def test_a_system_crontab_keeps_users_zones_input_and_variables() -> None:
     ]
 
 
+@pytest.mark.parametrize("file", sorted(Path("/etc/cron.d").glob("[a-z]*")), ids=lambda file: file.name)
+def test_the_crontabs_of_this_machines_packages_are_read_whole(file: Path) -> None:
+    text = file.read_text()
+    records = read_crontab(text, system=True, time_zone="UTC")
+    assert records.rejected == ()
+    kept = [job.body["external_ref"]["raw"]["text"] for job in records.jobs]
+    assert kept == [line.strip() for line in text.splitlines() if line.strip()[:1] in set("*@0123456789")]
+
+
 def test_a_users_crontab_has_no_user_and_takes_the_zone_of_its_host() -> None:
     records = read_crontab(
         "*/5 * * * * /bin/poll --fast\n0 9-17/2 * * 1-5 x\n", system=False, time_zone="Asia/Tokyo"
@@ -191,6 +201,24 @@ def test_rows_of_django_celery_beat_are_joined() -> None:
     assert "positional" in all_warnings(jobs["7"])
     assert (jobs["8"].body["schedule"]["timezone"], jobs["8"].body["max_runs"]) == ("Asia/Tokyo", 1)
     assert [each.key for each in records.rejected] == ["9"]
+
+
+def test_tables_of_django_celery_beat_are_read_as_its_own_dumpdata_writes_them() -> None:
+    """`files/django-celery-beat.json` was written by `manage.py dumpdata` on tables that the migrations of version 2.9 made."""
+    records = read_celery_beat((FILES / "django-celery-beat.json").read_text())
+    jobs = {job.name: job.body for job in records.jobs}
+    assert jobs["poll"]["schedule"] == {"kind": "interval", "every": "600s"}
+    assert (jobs["poll"]["payload"], jobs["poll"]["description"]) == ({"region": "eu"}, "Ask the shop.")
+    assert jobs["sync"]["schedule"] == {
+        "kind": "cron", "expr": "0 */2 * * 1-5", "timezone": "Asia/Tokyo", "day_match": "and",
+    }  # fmt: skip
+    assert (jobs["sync"]["config"]["queue"], jobs["sync"]["external_ref"]["was_enabled"]) == ("low", False)
+    assert jobs["close"]["schedule"] == {"kind": "once", "at": "2031-03-02T09:30:00Z"}
+    assert sorted(each.reason for each in records.rejected) == [
+        "A schedule by the sun has no counterpart.",
+        "An interval in microseconds is too short.",
+    ]
+    assert len(records.jobs) + len(records.rejected) == 5
 
 
 def test_timers_of_systemd_find_their_services() -> None:
@@ -278,3 +306,78 @@ def test_dags_of_airflow_become_jobs_that_trigger_them() -> None:
     assert jobs["typed"].body["misfire"] == "all"
     assert [each.key for each in records.rejected] == ["odd", "listed-without", None]
     assert "--columns" in records.rejected[1].reason
+
+
+ROWS = [
+    {"id": "s0", "orgId": "o", "name": "restart", "cronExpression": "0 2 * * *", "jobType": "python", "payload": {"force": True},
+     "serverInstanceId": "srv-1", "enabled": True, "executionWindowStart": "02:00", "executionWindowEnd": "06:00",
+     "retryPolicy": {"maxRetries": 2, "backoffMs": 1000, "backoffType": "exponential"}},
+    {"id": "s1", "workspace_id": "w", "name": "sync", "job_type": "DATA_SYNC", "schedule": "30 6 * * *", "timezone": "UTC", "enabled": False,
+     "configuration": {"source": "meta"}, "notify_on_failure": {"email": True, "slack": True}, "notify_recipients": ["ops@example.test"],
+     "depends_on_job_id": "s9", "dependency_delay_minutes": 30},
+    {"ID": "s2", "Name": "vectors", "JobTypeID": "Action", "CronExpression": "*/5 * * * *", "Timezone": "Europe/Paris", "Status": "Paused",
+     "Configuration": '{"ActionName": "vectorize", "Parameters": [{"Name": "a", "Value": 1}]}', "ConcurrencyMode": "Queue", "EndAt": "2031-01-01T00:00:00Z"},
+    {"id": "s3", "name": "report", "interval_seconds": 86400, "total_repeats": 3, "current_repeat": 1, "max_retries": 3, "timeout_seconds": 600,
+     "trigger_payload": {"kind": "daily"}, "workflow_id": 1, "trigger_node_id": "t", "status": "active"},
+    {"id": "s4", "name": "check", "agent_id": "frank", "schedule_kind": "interval", "interval_ms": 30000, "payload_kind": "system_event",
+     "payload_text": "Look.", "room_id": "r1", "max_failures": 3, "enabled": True},
+    {"id": "bad", "name": "nothing"},
+]  # fmt: skip
+
+
+def test_rows_of_the_five_systems_are_known_by_their_columns() -> None:
+    records = read_rows(json.dumps({"rows": ROWS}), RowMapping({"frank": "frank"}, {"r1": "ops"}, zone="UTC"))
+    bodies = {job.key: job.body for job in records.jobs}
+    assert {body["enabled"] for body in bodies.values()} == {False}
+    restart = bodies["s0"]
+    assert restart["schedule"] == {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
+    assert (restart["window"]["start"], restart["window"]["end"]) == ("02:00", "06:00")
+    assert restart["retry"] == {"max": 2, "strategy": "exponential", "base": "1s"}
+    assert (restart["type"], restart["payload"]) == ("python", {"force": True})
+    assert bodies["s1"]["notify"] == {
+        "email": True, "slack": True, "whatsapp": False, "recipients": ["ops@example.test"],
+    }  # fmt: skip
+    assert (bodies["s1"]["type"], bodies["s1"]["external_ref"]["was_enabled"]) == ("DATA_SYNC", False)
+    vectors = bodies["s2"]
+    assert vectors["config"] == {"action": "vectorize", "parameters": [{"Name": "a", "Value": 1}]}
+    assert (vectors["type"], vectors["overlap"], vectors["end_at"]) == (
+        "action",
+        "queue",
+        "2031-01-01T00:00:00Z",
+    )
+    assert vectors["external_ref"]["was_status"] == "Paused"
+    report = bodies["s3"]
+    assert (report["type"], report["max_runs"], report["breaker"]) == (
+        "event",
+        2,
+        {"after": 1, "action": "fail"},
+    )
+    assert report["config"] == {"event": "schedule", "workflow_id": 1, "trigger_node_id": "t"}
+    check = bodies["s4"]
+    assert check["config"] == {"text": "Look.", "kind": "system_event", "room": "ops"}
+    assert (check["owner"], check["breaker"]["after"], check["schedule"]["every"]) == ("frank", 3, "30s")
+    warned = {job.key: all_warnings(job) for job in records.jobs}
+    assert "srv-1" in warned["s0"]
+    assert "30 minutes after the job s9" in warned["s1"]
+    assert warned["s4"] == ""
+    assert [(each.key, each.reason) for each in records.rejected] == [
+        ("bad", "The columns are of none of the known systems: there is no schedule in them.")
+    ]
+    assert [job.body["external_ref"]["raw"] for job in records.jobs] == ROWS[:5]
+
+
+def test_rows_come_as_csv_too() -> None:
+    text = (
+        "id,name,job_type,schedule,timezone,enabled,configuration,notify_recipients\n"
+        '7,sync,DATA_SYNC,"30 6 * * *",,t,"{""source"": ""meta""}",\n8,,DATA_SYNC,0 7 * * *,UTC,f,,\n'
+    )
+    records = read_rows(text, RowMapping(zone="America/Bogota"))
+    [job] = records.jobs
+    assert (job.key, job.body["config"], job.body["schedule"]["timezone"]) == (
+        "7",
+        {"source": "meta"},
+        "America/Bogota",
+    )
+    assert [(each.key, each.reason) for each in records.rejected] == [("8", "The row has no name.")]
+    with pytest.raises(BadRecordError):
+        read_rows("")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import foliot
-from foliot import Context, Foliot
+from foliot import Context, Fail, Foliot
+from foliot.handlers.python_call import bind_arguments
 from foliot.sdk import AppDefinitionError
+from foliot.sdk.context import FakeContext
 from foliot.sdk.sync.entries import app_entries
 
 app = Foliot("billing")
@@ -104,6 +107,46 @@ def test_what_a_job_needs_may_come_from_its_payload_or_when_it_is_run() -> None:
         manual.run_now()
     with pytest.raises(TypeError, match="did you mean amount"):
         manual.run_now(amuont=1)
+
+
+def takes_types(
+    amount: int, day: date, ratio: float = 1, tags: list[str] | None = None, line: Line | None = None
+) -> list[Any]:
+    return [amount, day, ratio, tags, line]
+
+
+@dataclass
+class Line:
+    item: str
+    count: int
+
+
+def test_an_input_is_read_as_the_annotations_say() -> None:
+    job = Foliot("a").job(takes_types)
+    given = {"amount": 1, "day": "2027-01-31", "ratio": 2, "tags": ["x"], "line": {"item": "a", "count": 2}}
+    call = bind_arguments(job, given, FakeContext())
+    assert call() == [1, date(2027, 1, 31), 2.0, ["x"], Line("a", 2)]
+    assert bind_arguments(job, {"amount": 1, "day": "2027-01-31"}, FakeContext())()[2:] == [1, None, None]
+
+
+@pytest.mark.parametrize(
+    "given, problem",
+    [
+        ({"amount": "1", "day": "2027-01-31"}, "amount: .*valid integer"),
+        ({"amount": 1, "day": "soon"}, "day: .*date"),
+        ({"amount": 1, "day": "2027-01-31", "tags": ["a", 2]}, r"tags\.1: .*string"),
+        ({"amount": 1, "day": "2027-01-31", "line": {"item": "a"}}, "line.*count"),
+    ],
+)
+def test_an_input_that_does_not_fit_the_annotations_is_refused(given: dict[str, Any], problem: str) -> None:
+    job = Foliot("a").job(takes_types)
+    with pytest.raises(Fail, match=problem) as refused:
+        bind_arguments(job, given, FakeContext())
+    assert refused.value.code == "input_invalid"
+    with pytest.raises(TypeError, match=problem):
+        job.run_now(**given)
+    with pytest.raises(TypeError, match=problem):
+        job.run_each([{"amount": 1, "day": "2027-01-31"}, given])
 
 
 def test_a_wrong_option_is_reported_job_by_job_before_anything_is_sent() -> None:

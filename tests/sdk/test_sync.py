@@ -156,6 +156,10 @@ async def test_the_plain_client_does_the_same_and_runs_by_name(api_server: ApiSe
             assert app.sync().created == ("charge",)
             [job] = app.jobs
             assert job.run_now(limit=3).input == {"limit": 3}
+            assert [run.input for run in job.run_each([{"limit": n} for n in (4, 5)])] == [
+                {"limit": 4},
+                {"limit": 5},
+            ]
 
     await asyncio.to_thread(use)
 

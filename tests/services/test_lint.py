@@ -36,12 +36,17 @@ def make(schedule: Schedule = DAILY, name: str = "nightly report", **spec: objec
         (make(Cron("*/5 * * * * *", seconds=True)), "several times a minute"),
         (make(limits=Limits(timeout=timedelta(hours=48))), "timeout is 48 hours"),
         (make(overlap=CONCURRENT), "overlap without a bound"),
+        (
+            replace(make(), config={"headers": {"Api-Key": "s3cret"}}),
+            '"Api-Key" in the config looks like a secret',
+        ),
         (make(name="test 2"), 'name "test 2" does not say'),
         (make(Cron("0 9 29 2 *")), "fires first on 2028-02-29"),
         (make(Cron("30 2 * * *", "Europe/Paris")), "Clock changes touch it"),
         (make(Cron("0 0 */2 * MON")), "crontab(5)"),
     ],
 )
+@pytest.mark.requirement("S2-38")
 async def test_a_likely_mistake_is_pointed_out(
     harness: WorkspaceHarness, definition: Definition, piece: str
 ) -> None:
@@ -55,6 +60,7 @@ async def test_a_usual_job_has_no_warnings(harness: WorkspaceHarness) -> None:
     assert await warnings(harness, make(overlap=CONCURRENT, concurrency_key="db")) == ()
 
 
+@pytest.mark.requirement("S2-38")
 async def test_a_crowded_minute_comes_with_a_quieter_one(harness: WorkspaceHarness) -> None:
     for n in range(20):
         await harness.job(f"crowd {n}", Cron("0 9 * * *"))
@@ -64,6 +70,7 @@ async def test_a_crowded_minute_comes_with_a_quieter_one(harness: WorkspaceHarne
     assert await warnings(harness, make(Cron("7 9 * * *"))) == ()
 
 
+@pytest.mark.requirement("S2-38")
 async def test_an_address_that_many_jobs_call_is_pointed_out(harness: WorkspaceHarness) -> None:
     scope = Scope(harness.workspace, TEST)
     call = Definition("call", Spec(DAILY, "http"), config={"url": "https://example.com/hook"})

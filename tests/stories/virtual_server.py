@@ -38,6 +38,7 @@ from foliot.services.hints import Hint
 from foliot.services.identity.installation import first_start
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.notifications.dispatch import NotifierPolicy, dispatch
+from foliot.services.notifications.event_feed import feed
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import a_vault
@@ -199,6 +200,7 @@ class VirtualServer:
         """Do everything that can be done at this instant."""
         while True:
             before = self.sql(_STATE)
+            await feed(self.database)  # renews its interest in events, which ends after minutes
             await asyncio.gather(*(each.step() for each in self.schedulers))
             await self.sweeper.step()
             self.announce(Hint.READY)
@@ -220,6 +222,7 @@ class VirtualServer:
         return bool(found)
 
     async def _notify(self) -> None:
+        await feed(self.database)
         is_more = True
         while is_more:
             done = await dispatch(self.database, NotifierPolicy(self.url))

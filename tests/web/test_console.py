@@ -225,6 +225,7 @@ async def test_markup_in_user_fields_stays_text_on_every_page(api: ApiHarness) -
         assert "{{7*7}}" in answer.text or "7*7" not in answer.text, page
 
 
+@pytest.mark.requirement("S1-SC-004")
 async def test_the_editor_creates_a_job_from_words_and_changes_it(api: ApiHarness) -> None:
     session = await signed_in(api)
     part = await api.http.get(

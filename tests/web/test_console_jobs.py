@@ -398,6 +398,7 @@ async def test_each_type_has_a_form_of_its_own_that_reads_back_as_it_was_written
     assert after["inherited"] == stored["inherited"]  # what was left to the workspace stays there
 
 
+@pytest.mark.requirement("S1-FR-003")
 async def test_the_editor_saves_hours_calendars_dependencies_and_alerts(api: ApiHarness) -> None:
     first = await api.create_job(name="first")
     calendar = {

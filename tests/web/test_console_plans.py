@@ -109,6 +109,7 @@ async def test_the_installation_sees_who_waits_for_whom(api: ApiHarness) -> None
 
 
 @pytest.mark.parametrize("of_job", [False, True])
+@pytest.mark.requirement("S1-FR-010")
 async def test_plots_show_rates_and_percentiles_by_day(
     api: ApiHarness, clock: ManualClock, of_job: bool
 ) -> None:

@@ -256,3 +256,41 @@ async def test_many_runs_are_retried_after_a_look_at_their_number(api: ApiHarnes
     assert len(retried) == 3
     viewer = await signed_in(api, "viewer")
     assert (await post(api, "/console/runs/bulk", viewer, **fields)).status_code == 403
+
+
+@pytest.mark.requirement("S1-US4.1", "S1-US4.3", "S1-FR-009", "S1-FR-010")
+async def test_a_failing_job_is_found_read_edited_tried_and_managed_in_the_console(
+    api: ApiHarness, worker: WorkerId
+) -> None:
+    job = await api.create_job(name="nightly", retry=NO_RETRY, config={"url": "https://example.test/old"})
+    runs = [await fail_run(api, worker, job["id"], f"port {n} is closed") for n in (7, 8, 9)]
+    for run in runs:
+        line = LogLine(api.database.clock.now(), LogStream.LOG, f"log of {run.run_id}")  # type: ignore[union-attr]
+        await logs.append(api.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
+    session = await signed_in(api)
+
+    async def text(path: str) -> str:
+        page = await api.http.get(f"/console{path}", headers=session)
+        assert page.status_code == 200, path
+        return unescape(re.sub(r"<[^>]+>", " ", page.text))
+
+    listed = " ".join((await text("/jobs")).split())
+    for part in ("nightly", "every 10", "Active", "failed", "3 in a row"):
+        assert part.lower() in listed.lower(), part
+    shown = await text(f"/jobs/{job['id']}")
+    assert "3 failures in a row" in shown
+    assert "port 9 is closed" in shown
+    for run, n in zip(runs, (7, 8, 9), strict=True):
+        page = await text(f"/runs/{run.run_id}")
+        assert f"port {n} is closed" in page
+    assert "100" in await text(f"/jobs/{job['id']}?tab=figures")
+    assert (
+        "https://example.test/old"
+        in (await api.http.get(f"/console/jobs/{job['id']}/edit", headers=session)).text
+    )
+    tried = await post(api, f"/console/jobs/{job['id']}/run", session)
+    assert tried.status_code == 303
+    for verb, status in (("pause", "paused"), ("resume", "active"), ("delete", "archived")):
+        moved = await post(api, f"/console/jobs/{job['id']}/{verb}", session, reason="x")
+        assert moved.status_code == 303, verb
+        assert (await api.request("GET", f"/jobs/{job['id']}")).json()["status"] == status

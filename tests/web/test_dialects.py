@@ -8,9 +8,11 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.ids import WorkerId
 from foliot.storage.tx import Database
 from foliot.web.dialects import DIALECTS
 from tests.web.conftest import ApiHarness, open_api
+from tests.web.test_console_runs import fail_run
 
 pytestmark = pytest.mark.anyio
 DAILY_REPORT = {
@@ -151,6 +153,31 @@ async def test_a_triggered_job_is_a_manual_execution(api: ApiHarness) -> None:
     assert [each["id"] for each in found] == [run["id"]]
     assert await ask(api, "GET", "/job-executions?status=SUCCESS") == []
     await ask(api, "POST", f"/scheduled-jobs/{job['id']}/trigger", 403, role="viewer")
+
+
+@pytest.mark.requirement("S1-API-11", "C-12")
+async def test_a_failed_execution_is_retried_as_a_new_one(api: ApiHarness) -> None:
+    worker = await api.register_worker(WorkerId(uuid4()))
+    job = await api.create_job(name="sync", retry={"max": 0, "strategy": "none"})
+    bad = await fail_run(api, worker, job["id"], "The platform does not answer.")
+    failed = await ask(api, "GET", f"/job-executions/{bad.run_id}")
+    assert (failed["status"], failed["errorMessage"]) == ("FAILED", "The platform does not answer.")
+    again = await ask(api, "POST", f"/job-executions/{bad.run_id}/retry", 201)
+    assert (again["status"], again["triggeredBy"], again["scheduledJobId"]) == (
+        "PENDING",
+        "MANUAL",
+        job["id"],
+    )
+    assert again["id"] != failed["id"]
+    assert (await ask(api, "GET", f"/job-executions/{bad.run_id}"))["status"] == "FAILED"
+    await ask(api, "POST", f"/job-executions/{bad.run_id}/retry", 403, role="viewer")
+    # The same records under the addresses of the API and of each dialect.
+    assert {each["id"] for each in (await ask(api, "GET", f"/runs?job={job['id']}"))["items"]} == {
+        each["id"] for each in await ask(api, "GET", f"/job-executions?scheduledJobId={job['id']}")
+    }
+    found = await act(api, "Query Scheduled Jobs")
+    assert [each["ID"] for each in output(found)["Jobs"]] == [job["id"]]
+    assert [each["id"] for each in await ask(api, "GET", "/scheduled-jobs")] == [job["id"]]
 
 
 @pytest.mark.requirement("S2-24", "S2-25", "S2-26", "S2-27", "S2-28", "S2-30", "S2-31")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -42,6 +43,17 @@ async def test_records_become_disabled_jobs_and_a_bad_one_is_named(api: ApiHarne
     assert {job["status"] for job in jobs} == {"disabled"}
     assert {job["id"] for job in jobs} == {each["job_id"] for each in done["records"][:2]}
     assert {job["external_ref"]["raw"]["text"] for job in jobs} >= {"*/5 * * * * /usr/bin/sync"}
+
+
+@pytest.mark.requirement("S4-32")
+async def test_two_imports_of_one_file_at_the_same_time_make_each_job_once(api: ApiHarness) -> None:
+    both = await asyncio.gather(*(imported(api) for _ in range(3)))
+    results = [[each["result"] for each in done["records"]] for done in both]
+    assert [column.count("imported") for column in zip(*results, strict=True)] == [1, 1, 0]
+    assert [column.count("unchanged") for column in zip(*results, strict=True)] == [2, 2, 0]
+    assert len(await jobs_of(api)) == 2
+    made = {tuple(each["job_id"] for each in done["records"]) for done in both}
+    assert len(made) == 1, "each import names the same jobs"
 
 
 async def test_a_plan_checks_everything_and_writes_nothing(api: ApiHarness) -> None:

@@ -282,3 +282,28 @@ async def test_a_job_is_read_with_its_warnings_on_request(api: ApiHarness) -> No
     again = await api.request("GET", f"/jobs/{made['id']}", role="viewer", params={"warnings": "true"})
     assert again.json()["warnings"] == made["warnings"]
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["warnings"] == []
+
+
+@pytest.mark.requirement("X-1")
+async def test_reading_changes_no_timer_even_of_a_job_that_is_due(api: ApiHarness, owner: Any) -> None:
+    made = await api.create_job(name="due")
+    assert isinstance(api.database.clock, ManualClock)
+    api.database.clock.advance(timedelta(hours=1))
+    before = owner.execute("SELECT * FROM foliot.timers").fetchall()
+    job = f"/jobs/{made['id']}"
+    paths = (
+        "/jobs",
+        "/jobs?sort=next_run_at",
+        job,
+        f"{job}/next",
+        f"{job}/runs",
+        f"{job}/explain",
+        f"{job}/stats",
+        "/agenda",
+        "/stats",
+        "/runs",
+    )
+    for path in paths:
+        answer = await api.request("GET", path, role="viewer")
+        assert answer.status_code == 200, (path, answer.text)
+    assert owner.execute("SELECT * FROM foliot.timers").fetchall() == before

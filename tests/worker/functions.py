@@ -244,3 +244,16 @@ def tells_all(ctx: Context) -> list[Any]:
 
 def out_of_memory() -> None:
     raise MemoryError
+
+
+async def chatters(given: dict[str, str]) -> None:
+    """Prints from itself, a task and a thread, with a rest that has no newline."""
+    print("hello", given["name"])
+    await asyncio.sleep(0)
+    await asyncio.gather(_murmur(given["name"]), asyncio.to_thread(print, "thread", given["name"]))
+    print("error", given["name"], file=sys.stderr)
+    print("rest", given["name"], end="")
+
+
+async def _murmur(name: str) -> None:
+    print("task", name)

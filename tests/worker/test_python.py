@@ -156,6 +156,7 @@ async def test_input_that_does_not_fit_is_refused_for_good(python: PythonHandler
 
 
 @pytest.mark.parametrize("name", ["asks", "asks_soon"])
+@pytest.mark.requirement("S2-34")
 async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler, name: str) -> None:
     assert (await call(python, name, how="retry")).outcome == AskedRetry(timedelta(minutes=5))
     assert error(await call(python, name, how="retry by policy")) == ("retry", "some time", False)
@@ -359,3 +360,27 @@ async def test_a_function_reports_what_it_used(python: PythonHandler, name: str)
 )
 async def test_what_is_no_usage_is_an_error_of_the_function(python: PythonHandler, given: Any) -> None:
     assert error(await call(python, "spends", **given))[0] == "ValueError"
+
+
+async def test_what_an_async_function_prints_is_in_the_log_of_its_own_run(
+    python: PythonHandler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two at once share the process."""
+    written: dict[str, list[tuple[str, str]]] = {"a": [], "b": []}
+
+    async def chat(name: str) -> None:
+        ctx = replace(CTX, write=lambda stream, text: written[name].append((stream, text)))
+        done = await python.run(Assignment(ctx, {"call": "functions:chatters"}, {"name": name}))
+        assert done.outcome == Succeeded(), done
+
+    await asyncio.gather(chat("a"), chat("b"))
+    print("of the worker itself")
+    for name, lines in written.items():
+        assert sorted(lines) == [
+            ("stderr", f"error {name}"),
+            ("stdout", f"hello {name}"),
+            ("stdout", f"rest {name}"),
+            ("stdout", f"task {name}"),
+            ("stdout", f"thread {name}"),
+        ]
+    assert capsys.readouterr().out == "of the worker itself\n"

@@ -38,6 +38,7 @@ def out(done: HandlerResult) -> str:
 
 
 @as_root
+@pytest.mark.requirement("S2-37")
 async def test_a_command_is_another_user_with_its_groups_and_its_home(handler: CommandHandler) -> None:
     account = pwd.getpwnam(NOBODY)
     groups = {str(each) for each in os.getgrouplist(NOBODY, account.pw_gid)}

@@ -10,6 +10,7 @@ FoliotError
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
+│   ├── ImportedAlready     the record of another scheduler is a job already
 │   ├── ManagedByCode       the job is written in the code of an app, which would undo the change
 │   ├── StaleRevision       it was edited since the caller read it: 412
 │   ├── UnexpectedCount     a filter finds more or fewer than the caller expects
@@ -137,6 +138,12 @@ class ManagedByCode(Conflict):
     """This job is written in the code of an app, which would undo the change."""
 
     code = "managed_by_code"
+
+
+class ImportedAlready(Conflict):
+    """This record of another scheduler is a job already."""
+
+    code = "imported_already"
 
 
 class StaleRevision(Conflict):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from foliot.domain.definition import Definition
 from foliot.domain.policy import OverlapRule
@@ -17,6 +19,7 @@ LONGEST_TIMEOUT = timedelta(hours=24)
 SOON = timedelta(days=366)
 CROWDED = 20  # jobs of a workspace in one minute
 SAME_TARGET = 10  # jobs of a workspace with one address
+_SECRET = re.compile(r"(?i)password|passwd|secret|token|api[-_]?key|authorization")
 VAGUE_NAMES = frozenset(
     [
         "job",
@@ -80,6 +83,21 @@ def _lint(definition: Definition, timetable: Timetable, now: datetime) -> Iterat
     is_recurring = not isinstance(spec.schedule, Once | Manual)
     if spec.overlap.rule is OverlapRule.CONCURRENT and spec.concurrency_key is None and is_recurring:
         yield "Runs may overlap without a bound. Give the job a concurrency_key and set a limit for it."
+    for name in sorted(_plain_secrets(definition.config)):
+        yield f'"{name}" in the config looks like a secret: store it by `foliot secrets set` and name it there.'
+
+
+def _plain_secrets(value: Any) -> Iterator[str]:
+    """Yield the names of fields that look like secrets and hold a plain text."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if isinstance(each, str) and each and "{{" not in each and _SECRET.search(str(name)):
+                yield str(name)
+            else:
+                yield from _plain_secrets(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _plain_secrets(each)
 
 
 def _lint_times(timetable: Timetable, now: datetime) -> Iterator[str]:

@@ -18,6 +18,7 @@ from foliot.handlers import python_call
 from foliot.handlers.action import ActionHandler
 from foliot.handlers.config_fields import Secret
 from foliot.handlers.dependencies import HandlerDeps
+from foliot.handlers.printed_lines import printing_to
 from foliot.handlers.python_call import bind_arguments, decode_result, encode_error
 from foliot.handlers.python_names import FIRST_TRY, InvalidCall, find_allowed, judge, parse_call
 from foliot.handlers.python_pool import PythonPool
@@ -132,7 +133,8 @@ async def _call_on_loop(
         assert task is not None
         ctx = replace(ctx, is_stopping=lambda: task.cancelling() > 0)
     try:
-        return {"output": await bind_arguments(function, dict(assignment.input), ctx, config)()}
+        with printing_to(ctx.write):
+            return {"output": await bind_arguments(function, dict(assignment.input), ctx, config)()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not the worker's
         return encode_error(error)
 

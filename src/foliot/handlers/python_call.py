@@ -32,7 +32,10 @@ def bind_arguments(
     if isinstance(function, Job):
         if problem := function.inputs.misfit(given):
             raise Fail(f"{function.name} {problem}", code="input_invalid")
-        return function.inputs.bound(function.function, given, ctx)
+        try:
+            return function.inputs.bound(function.function, given, ctx)
+        except ValueError as error:
+            raise Fail(f"The input does not fit {function.name}: {error}", code="input_invalid") from error
     if isinstance(function, JobType):
         try:
             return function.bound(config or {}, given, ctx)

@@ -8,6 +8,7 @@ from foliot.importers.airflow import read_airflow
 from foliot.importers.apscheduler import read_apscheduler
 from foliot.importers.celery_beat import read_celery_beat
 from foliot.importers.crontab import read_crontab
+from foliot.importers.job_rows import RowMapping, read_rows
 from foliot.importers.kubernetes import read_kubernetes
 from foliot.importers.openclaw import OpenClawMapping, read_openclaw
 from foliot.importers.records import ImportedRecords
@@ -34,3 +35,5 @@ def read_source(given: ImportIn, now: datetime) -> ImportedRecords:
             return read_apscheduler(text, time_zone=zone)
         case ImportSource.AIRFLOW:
             return read_airflow(text, time_zone=zone)
+        case ImportSource.ROWS:
+            return read_rows(text, RowMapping(given.agents, given.rooms, given.agent, zone))

@@ -47,6 +47,8 @@ ALIASES: Mapping[str, tuple[str, str, Callable[[str], str | None]]] = {
     "SCHEDULER_MAX_RETRIES": ("scheduled-jobs", "default_retries", str),
     "SCHEDULER_RETRY_DELAYS": ("scheduled-jobs", "default_retry_delays", _in_seconds),
     "SCHEDULER_LOCK_TTL": ("scheduled-jobs", "max_timeout", str),
+    "SCHEDULER_NOTIFY_EMAIL": ("scheduled-jobs", "notify_email", str),
+    "SCHEDULER_NOTIFY_WHATSAPP": ("scheduled-jobs", "notify_whatsapp", str),
     "SCHEDULED_JOBS_ENABLED": ("actions", "roles", _roles),
     "SCHEDULED_JOBS_MAX_CONCURRENT": ("actions", "worker_concurrency", str),
 }

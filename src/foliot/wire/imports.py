@@ -23,6 +23,7 @@ class ImportSource(StrEnum):
     CELERY_BEAT = "celery-beat"
     APSCHEDULER = "apscheduler"
     AIRFLOW = "airflow"
+    ROWS = "rows"
 
 
 class ImportResult(StrEnum):
@@ -45,10 +46,14 @@ class ImportIn(Shape):
         default=False,
         description="New jobs are active in shadow mode instead of disabled: they record their times and do not run.",
     )
-    agents: dict[str, str] = Field(default={}, description="For openclaw: their agents -> ours.")
-    rooms: dict[str, str] = Field(default={}, description="For openclaw: their sessions -> our rooms.")
+    agents: dict[str, str] = Field(default={}, description="For openclaw and rows: their agents -> ours.")
+    rooms: dict[str, str] = Field(
+        default={}, description="For openclaw and rows: their sessions or rooms -> our rooms."
+    )
     agent: str | None = Field(
-        default=None, max_length=320, description="For openclaw: the agent that owns jobs which name none."
+        default=None,
+        max_length=320,
+        description="For openclaw and rows: the agent that owns jobs which name none.",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from foliot.sdk.app.job import Job, JobType
@@ -115,12 +115,13 @@ class Foliot:
 
         return (await sync(AsyncApiJobStore(client), self.name, app_entries(self))).checked()
 
-    def run_now(self, job: Job[..., Any], given: Mapping[str, object]) -> RunOut:
+    def run_now(self, job: Job[..., Any], inputs: Sequence[Mapping[str, object]]) -> list[RunOut]:
+        """Start a run of the job for each input."""
         from foliot.sdk.errors import NotFound
 
         for found in self.client.jobs.each(type="python", name=job.name):
             if found.name == job.name and found.managed_by == self.name:
-                return self.client.jobs.run(found.id, input=given)
+                return [self.client.jobs.run(found.id, input=given) for given in inputs]
         raise NotFound(
             f"Job not found: {job.name} of the app {self.name}.",
             code="not_found",

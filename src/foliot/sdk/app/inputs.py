@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
 from foliot.sdk.context import Context
 
@@ -49,16 +50,52 @@ class FunctionInputs:
         missing = [each for each in self.required if each not in given] if whole else []
         return f"needs {', '.join(missing)}, which the input does not have." if missing else None
 
+    def read(self, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the input as the annotations of the function want it: a `date` is read from text. Raise ValueError where it does not fit.
+
+        Parameters without an annotation, and annotations that cannot be evaluated, take any value.
+        """
+        hints = _hints_of(function)
+        return {
+            name: _read(name, value, hints[name]) if name in hints and name in self.names else value
+            for name, value in given.items()
+        }
+
     def bound(
         self, function: Callable[..., Any], given: Mapping[str, Any], ctx: Context
     ) -> Callable[[], Any]:
-        values = dict(given) if self.ctx is None else {**given, self.ctx: ctx}
+        values = self.read(function, given)
+        if self.ctx is not None:
+            values[self.ctx] = ctx
         by_place = []
         for each in self.signature.parameters.values():
             if each.kind is not inspect.Parameter.POSITIONAL_ONLY or each.name not in values:
                 break
             by_place.append(values.pop(each.name))
         return partial(function, *by_place, **values)
+
+
+def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except Exception:  # noqa: BLE001  # names that exist for type checkers alone
+        return {}
+
+
+def _read(name: str, value: Any, hint: Any) -> Any:
+    if hint is Any or hint is object or type(value) is hint:
+        return value  # most inputs; no need for pydantic, which takes a child process long to import
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return TypeAdapter(hint).validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, (name, *first["loc"])))
+        raise ValueError(f"{where}: {first['msg']}, not {json.dumps(value)[:100]}") from None
+    except PydanticUserError:
+        return value  # an annotation that says nothing about JSON
 
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

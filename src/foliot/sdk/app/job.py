@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_type_hints
@@ -45,9 +45,24 @@ class Job(Generic[P, R]):
 
     def run_now(self, **given: object) -> RunOut:
         """Start a run on the server, with this input merged over the payload. A worker executes it."""
-        if problem := self.inputs.misfit({**self._options.get("payload", {}), **given}):
+        self._check_input(given)
+        return self.app.run_now(self, [given])[0]
+
+    def run_each(self, inputs: Iterable[Mapping[str, object]]) -> list[RunOut]:
+        """Start a run for each of these inputs, in their order. With `overlap="concurrent"` workers execute them side by side."""
+        found = list(inputs)
+        for given in found:
+            self._check_input(given)
+        return self.app.run_now(self, found)
+
+    def _check_input(self, given: Mapping[str, object]) -> None:
+        whole = {**self._options.get("payload", {}), **given}
+        if problem := self.inputs.misfit(whole):
             raise TypeError(f"{self.name} {problem}")
-        return self.app.run_now(self, given)
+        try:
+            self.inputs.read(self.function, whole)
+        except ValueError as error:
+            raise TypeError(f"The input does not fit {self.name}: {error}") from None
 
     def as_json(self) -> dict[str, Any]:
         """Return the job as JSON for the API, with names in place of ids."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import EdgeMode
+from foliot.domain.errors import ImportedAlready
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import FireStatus, JobStatus, RunStatus
@@ -96,28 +99,42 @@ async def is_in_app(tx: Tx, app: str, name: str) -> bool:
     return await tx.fetch_value(bool, sql.jobs.is_in_app, named)
 
 
+@contextmanager
+def one_per_imported_record() -> Iterator[None]:
+    """Translate the refusal of a second job for one record of an import."""
+    try:
+        yield
+    except UniqueViolation as error:
+        if error.diag.constraint_name != "jobs_one_per_imported_record":
+            raise
+        raise ImportedAlready(
+            "This record of another scheduler is a job already.", hint="Find it by the tag `imported`."
+        ) from None
+
+
 async def insert(
     tx: Tx, job_id: JobId, definition: Definition, status: JobStatus, timer: Timer, by: str
 ) -> None:
     """Insert a job and its timer in the transaction's workspace."""
     spec = definition.spec
-    await tx.execute(
-        sql.jobs.insert,
-        {
-            "workspace_id": tx.workspace_id,
-            "id": job_id,
-            "name": definition.name,
-            "type": spec.type,
-            "queue": spec.queue,
-            "tags": list(spec.tags),
-            "owner_id": definition.owner_id,
-            "definition": Jsonb(definition_json(definition)),
-            "status": status.value,
-            "status_reason": None,
-            "by": by,
-            "now": tx.now,
-        },
-    )
+    with one_per_imported_record():
+        await tx.execute(
+            sql.jobs.insert,
+            {
+                "workspace_id": tx.workspace_id,
+                "id": job_id,
+                "name": definition.name,
+                "type": spec.type,
+                "queue": spec.queue,
+                "tags": list(spec.tags),
+                "owner_id": definition.owner_id,
+                "definition": Jsonb(definition_json(definition)),
+                "status": status.value,
+                "status_reason": None,
+                "by": by,
+                "now": tx.now,
+            },
+        )
     await tx.execute(
         sql.timers.insert,
         {
@@ -165,23 +182,24 @@ async def edit(
     tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: RevisionAuthor
 ) -> None:
     spec = definition.spec
-    await tx.execute(
-        sql.jobs.edit,
-        {
-            "id": job_id,
-            "name": definition.name,
-            "type": spec.type,
-            "queue": spec.queue,
-            "tags": list(spec.tags),
-            "owner_id": definition.owner_id,
-            "definition": Jsonb(definition_json(definition)),
-            "revision": revision,
-            "schedule_rev": schedule_rev,
-            "by": author.name,
-            "note": author.note,
-            "now": tx.now,
-        },
-    )
+    with one_per_imported_record():
+        await tx.execute(
+            sql.jobs.edit,
+            {
+                "id": job_id,
+                "name": definition.name,
+                "type": spec.type,
+                "queue": spec.queue,
+                "tags": list(spec.tags),
+                "owner_id": definition.owner_id,
+                "definition": Jsonb(definition_json(definition)),
+                "revision": revision,
+                "schedule_rev": schedule_rev,
+                "by": author.name,
+                "note": author.note,
+                "now": tx.now,
+            },
+        )
 
 
 async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> None:

@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 from foliot.clock import SystemClock
-from foliot.domain.errors import Denied, FoliotError, Invalid, Unavailable
+from foliot.domain.errors import Denied, FoliotError, ImportedAlready, Invalid, Unavailable
 from foliot.importers.records import IMPORTED, BadRecordError, ImportedJob, ImportedRecords
 from foliot.importers.sources import read_source
 from foliot.services.identity.authentication import Caller
@@ -98,6 +98,11 @@ class _Import:
             done = await self._save(job, found)
         except (Unavailable, Denied):
             raise  # not the record's fault
+        except ImportedAlready:
+            if found is not None:
+                raise
+            existing = await self._existing(job.body["external_ref"]["source"])  # another import was faster
+            return await self._write_one(job, existing[job.key])
         except (FoliotError, RequestValidationError) as error:
             rejected = {
                 "result": ImportResult.REJECTED,
