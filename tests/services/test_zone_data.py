@@ -43,6 +43,8 @@ async def test_timers_that_new_zone_data_puts_elsewhere_move_and_their_owners_ge
     ).fetchall()
     assert reported[:3] == (workspace, str(moved), f"zone data {ZONE_DATA_VERSION}")
     assert reported[3:] == ("2027-01-15T15:00:00+00:00", "2027-01-15T14:00:00+00:00")
+    noticed = owner.execute("SELECT workspace_id, event, job_id FROM foliot.notices").fetchall()
+    assert noticed == [(workspace, "zone_data_changed", moved)]
     assert await refresh_zone_data(database) is None
 
 

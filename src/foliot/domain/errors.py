@@ -10,8 +10,8 @@ FoliotError
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
-│   ├── ImportedAlready     the record of another scheduler is a job already
 │   ├── ManagedByCode       the job is written in the code of an app, which would undo the change
+│   ├── ImportedAlready     the record of another scheduler is a job already
 │   ├── StaleRevision       it was edited since the caller read it: 412
 │   ├── UnexpectedCount     a filter finds more or fewer than the caller expects
 │   ├── LeaseLost           the report came under a fence that is no longer valid

@@ -114,7 +114,9 @@ async def channels(visit: Visit) -> Context:
 async def new_channel(visit: Visit) -> Context:
     kind = visit.param("kind")
     config = {"kind": kind if kind in KINDS else "email"}
-    return await _channel_form(visit, {"id": None, "name": "", "enabled": True, "config": config})
+    return await _channel_form(
+        visit, {"id": None, "name": "", "enabled": True, "timezone": None, "config": config}
+    )
 
 
 @section("channels", "settings_channel.html")
