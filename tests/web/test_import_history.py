@@ -21,9 +21,7 @@ MORNING = "5d0c2f1e-greenhouse-am"
 AT = 1769062500412
 
 
-async def call(
-    api: ApiHarness, source: str, text: str, role: str = "editor", **fields: Any
-) -> dict[str, Any]:
+async def call(api: ApiHarness, source: str, text: str, **fields: Any) -> dict[str, Any]:
     query = "?dry_run=true" if fields.pop("dry_run", False) else ""
     body = {"source": source, "text": text, **fields}
     answer = await api.request("POST", f"/imports{query}", role="editor", json=body)
