@@ -68,7 +68,9 @@ async def test_writes_after_one_that_the_database_refuses_are_still_checked(api:
     twice = {"method": "POST", "path": "/calendars", "body": CALENDAR}
     late = create("bad", schedule={"kind": "cron", "expr": "61 * * * *"})
     for query in ("", "?dry_run=true"):
-        answer = await api.request("POST", f"/batch{query}", json={"writes": [twice, twice, create("x"), late]})
+        answer = await api.request(
+            "POST", f"/batch{query}", json={"writes": [twice, twice, create("x"), late]}
+        )
         assert answer.status_code == 422
         pointers = [each["pointer"] for each in answer.json()["errors"]]
         assert pointers == ["/writes/1", "/writes/3/body/schedule/expr"]
