@@ -233,11 +233,19 @@ class AsyncClient:
         buckets: int | None = None,
         queue: str | None = None,
         tag: str | None = None,
+        closures: bool | None = None,
     ) -> DensityOut:
         """Return how many runs are planned in each part of a span. Default: each half hour of the next day."""
         from foliot.wire.reports import DensityOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "buckets": buckets, "queue": queue, "tag": tag}
+        query = {
+            "from": start,
+            "to": end,
+            "buckets": buckets,
+            "queue": queue,
+            "tag": tag,
+            "closures": closures,
+        }
         return await self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
 
     async def agenda_file(

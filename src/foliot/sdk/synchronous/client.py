@@ -234,11 +234,19 @@ class Client:
         buckets: int | None = None,
         queue: str | None = None,
         tag: str | None = None,
+        closures: bool | None = None,
     ) -> DensityOut:
         """Return how many runs are planned in each part of a span. Default: each half hour of the next day."""
         from foliot.wire.reports import DensityOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "buckets": buckets, "queue": queue, "tag": tag}
+        query = {
+            "from": start,
+            "to": end,
+            "buckets": buckets,
+            "queue": queue,
+            "tag": tag,
+            "closures": closures,
+        }
         return self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
 
     def agenda_file(
