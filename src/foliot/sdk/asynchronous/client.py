@@ -231,6 +231,7 @@ class AsyncClient:
         start: datetime | str | None = None,
         end: datetime | str | None = None,
         buckets: int | None = None,
+        job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
         closures: bool | None = None,
@@ -242,6 +243,7 @@ class AsyncClient:
             "from": start,
             "to": end,
             "buckets": buckets,
+            "job": job,
             "queue": queue,
             "tag": tag,
             "closures": closures,
@@ -289,11 +291,11 @@ class AsyncClient:
         query = {"month": month, "job": job, "unit": unit}
         return await self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
 
-    async def me(self) -> MeOut:
-        """Return the caller, its key and its workspace."""
+    async def me(self, *, count: bool = True) -> MeOut:
+        """Return the caller, its key and its workspace, whose objects are counted unless `count` is False."""
         from foliot.wire.identity import MeOut  # noqa: PLC0415
 
-        return await self._http.read(MeOut, ApiRequest("GET", "/me"))
+        return await self._http.read(MeOut, ApiRequest("GET", "/me", query={"count": count}))
 
     async def audit(
         self,
@@ -376,12 +378,15 @@ class AsyncClient:
 
         return await self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
 
-    async def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
+    async def switch_job_type(
+        self, job_type: str, *, enabled: bool, reason: str = "", dry_run: bool = False
+    ) -> JobTypeOut:
         """Enable or disable a job type in this workspace. While disabled, its planned times are skipped. For administrators."""
         from foliot.wire.fleet import JobTypeOut  # noqa: PLC0415
 
         body = {"enabled": enabled, "reason": reason}
-        request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        query = {"dry_run": dry_run}
+        request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, query, body=body)
         return await self._http.read(JobTypeOut, request)
 
     async def close(self) -> None:
