@@ -247,10 +247,7 @@ class Dispatcher:
         incident = self._store(after_reminder(incident, self._state.now))
         names = _names_of(incident)
         known = names | {NoticeEvent.RETRIES_EXHAUSTED} if NoticeEvent.RUN_FAILED in names else names
-        by_channel = {
-            each.channel_id: each
-            for each in self._state.rules.destinations(known, job)
-        }
+        by_channel = {each.channel_id: each for each in self._state.rules.destinations(known, job)}
         for thread in self._threads.get(incident.id, ()):
             terms = by_channel.get(thread.channel_id)
             if terms is None:
