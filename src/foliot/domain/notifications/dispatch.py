@@ -240,7 +240,9 @@ class Dispatcher:
         ):
             return
         job = self._job_of(None, incident)
-        is_stopped = job is not None and job.is_stopped_by_person  # whoever paused it knows of the failure
+        is_stopped = (
+            job is not None and job.is_stopped_by_person
+        )  # the person who paused it knows of the failure
         if incident.is_silent(self._state.now) or self._is_frozen(incident) or is_stopped:
             self._store(look_again(replace(incident, remind_at=None), self._state.now + REMINDERS[0]))
             return
