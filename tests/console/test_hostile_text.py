@@ -119,7 +119,8 @@ def send_other_texts(api: ApiClient, made: Samples) -> None:
     api.post("/jobs/bulk", many | {"action": "tag", "args": {"tags": [hostile_text("tag", 60)]}})
     day = {"kind": "date", "date": "2030-12-25", "name": hostile_text("day", 200)}
     calendar = {"name": hostile_text("days", 100), "kind": "blackout", "rules": [day]}
-    api.post("/calendars", calendar)
+    coverage = {"tags": [hostile_text("tag", 60)], "hosts": [hostile_text("host", 60)]}
+    api.post("/calendars", calendar | {"scope": coverage})
     api.call("PUT", "/job-types/http", {"enabled": False, "reason": hostile_text("type", 500)})
     api.call("PUT", "/job-types/http", {"enabled": True, "reason": hostile_text("type", 500)})
     line = hostile_text("crontab", 500).replace("\u2028", "")
@@ -130,7 +131,7 @@ def send_other_texts(api: ApiClient, made: Samples) -> None:
     api.post("/channels", {"name": hostile_text("chat", 100), "config": slack})
     mail = {"kind": "email", "host": "mail.example.test", "sender": "a@example.test", "to": ["b@example.test"], "username": hostile_text("user", 300)}  # fmt: skip
     api.post("/channels", {"name": hostile_text("mail", 100), "config": mail})
-    scope = {"tags": [hostile_text("tag", 60)], "queues": ["default"]}
+    scope = {"tags": [hostile_text("tag", 60)], "queues": [hostile_text("queue", 60)]}
     api.post("/notification-rules", {
         "name": hostile_text("rule", 100), "events": ["run_failed"], "channels": [ids["channel_id"]], "scope": scope,
         "attachments": [hostile_text("file", 100)],
@@ -191,8 +192,9 @@ def test_every_text_that_the_api_takes_is_hostile_there(site: Site, sent: list[t
                 place = re.sub(r"/{\w+}$", "", path.removeprefix("/api/v1")) if method == "put" else path[7:]
                 described.setdefault(place, set()).update(free_texts(description, body["schema"]))
     wrote = {
-        (re.sub(r"(?<=/)[0-9a-f-]{36}", "*", path), pointer)
-        for _, path, body in sent
+        (re.sub(r"(?<=/)[0-9a-f-]{36}", "*", place), pointer)
+        for method, path, body in sent
+        for place in ((path, path.rpartition("/")[0]) if method == "PUT" else (path,))
         for pointer, text in texts_of(body)
         if "<" in text or RAN in text
     }

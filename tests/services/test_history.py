@@ -60,8 +60,10 @@ async def test_a_run_tells_its_whole_story(
     await report_runs(database, taken, output={"rows": 7})
     (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     alone = await history.run(database, Scope(workspace), run.id)
-    shown = replace(alone, attempts=None, artifacts=None, called=None, usage=None)
-    assert (shown, len(alone.attempts or ()), alone.usage) == (run, 1, {})
+    assert (
+        replace(alone, attempts=None, artifacts=None, called=None, usage=None),
+        len(alone.attempts or ()),
+    ) == (run, 1)
     assert (run.status, run.trigger, run.number) == (RunStatus.SUCCEEDED, Trigger.SCHEDULE, 1)
     assert (run.planned_for, run.planned_local) == (NOON + 2 * HOUR, datetime(2027, 1, 15, 9, 0))
     assert (run.started_at, run.finished_at) == (NOON + 2 * HOUR, NOON + 2 * HOUR + 3 * SECOND)

@@ -220,7 +220,6 @@ async def test_odd_but_sound_text_is_kept_as_it_is(api: ApiHarness) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("POST", "/rooms", {"name": "x"}),
         ("POST", "/jobs/bulk", {"q": "", "action": "pause", "expected_count": 0}),
         ("POST", "/jobs/batch-delete", {"q": "", "expected_count": 0}),
     ],

@@ -227,7 +227,7 @@ async def test_what_a_job_did_is_a_page_of_runs(api: ApiHarness, clock: ManualCl
     assert (first["planned_for"], first["planned_local"]) == ("2027-01-15T12:01:00Z", "2027-01-15T12:01:00")
     assert (newest["status"], newest["skip_reason"]) == ("skipped", "overlap")
     read = await api.request("GET", f"/runs/{first['id']}")
-    assert (read.status_code, read.json()) == (200, {**first, "attempts": [], "artifacts": []})
+    assert (read.status_code, read.json()) == (200, {**first, "attempts": [], "artifacts": [], "usage": {}})
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["skip_count"] == 1
     assert (
         len((await api.request("GET", f"/jobs/{made['id']}/runs", params={"limit": 1})).json()["items"]) == 1

@@ -5,37 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from foliot.sdk.asynchronous.http import AsyncTransport, each_of
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of
 from foliot.sdk.request import ApiRequest, Ref, post, without_none
+from foliot.sdk.response import raise_for_error, reader
 from foliot.wire.fleet import HostOut, InstanceOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
-class AsyncHostsApi:
-    def __init__(self, http: AsyncTransport) -> None:
-        self._http = http
-
-    async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[HostOut]:
-        """Return one page, ordered by name."""
-        query = {"limit": limit, "cursor": cursor}
-        return await self._http.read(Page[HostOut], ApiRequest("GET", "/hosts", query=query))
-
-    def each(self) -> AsyncIterator[HostOut]:
-        """Yield all of them."""
-        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
-
-    async def get(self, host_id: Ref) -> HostOut:
-        return await self._http.read(HostOut, ApiRequest("GET", "/hosts/{host_id}", {"host_id": host_id}))
-
-    async def change(self, host_id: Ref, **fields: Any) -> HostOut:
+class AsyncHostWrites(AsyncWrites[Changed, Gone]):
+    async def change(self, host_id: Ref, **fields: Any) -> Changed:
         """Change labels, max_mutations or max_reads."""
         request = ApiRequest("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields)
-        return await self._http.read(HostOut, request)
+        return await self._write(self._changed, request)
 
-    async def delete(self, host_id: Ref, *, force: bool = False) -> None:
+    async def delete(self, host_id: Ref, *, force: bool = False) -> Gone:
         """Delete a host. Refused while it is online or jobs are bound to it, unless `force`; their runs then wait."""
-        await self._http.call(
-            ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force})
+        return await self._write(
+            self._gone, ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force})
         )
 
     async def add_instance(
@@ -43,7 +29,7 @@ class AsyncHostsApi:
     ) -> InstanceOut:
         body = {"name": name} | without_none(labels=labels)
         request = post("/hosts/{host_id}/instances", {"host_id": host_id}, body=body)
-        return await self._http.read(InstanceOut, request)
+        return await self._write(reader(InstanceOut), request)
 
     async def change_instance(
         self,
@@ -57,11 +43,30 @@ class AsyncHostsApi:
         ids = {"host_id": host_id, "instance_id": instance_id}
         body = without_none(host_id=to, labels=labels)
         request = ApiRequest("PATCH", "/hosts/{host_id}/instances/{instance_id}", ids, body=body)
-        return await self._http.read(InstanceOut, request)
+        return await self._write(reader(InstanceOut), request)
 
-    async def remove_instance(self, host_id: Ref, instance_id: Ref, *, force: bool = False) -> None:
+    async def remove_instance(self, host_id: Ref, instance_id: Ref, *, force: bool = False) -> Gone:
         """Remove an instance. Refused while jobs are bound to it, unless `force`; their runs then wait."""
         ids = {"host_id": host_id, "instance_id": instance_id}
-        await self._http.call(
-            ApiRequest("DELETE", "/hosts/{host_id}/instances/{instance_id}", ids, {"force": force})
+        return await self._write(
+            self._gone,
+            ApiRequest("DELETE", "/hosts/{host_id}/instances/{instance_id}", ids, {"force": force}),
         )
+
+
+class AsyncHostsApi(AsyncHostWrites[HostOut, None]):
+    def __init__(self, http: AsyncTransport) -> None:
+        super().__init__(http, reader(HostOut), raise_for_error)
+        self.dry_run = AsyncHostWrites(http, reader(HostOut), reader(HostOut), dry_run=True)
+
+    async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[HostOut]:
+        """Return one page, ordered by name."""
+        query = {"limit": limit, "cursor": cursor}
+        return await self._http.read(Page[HostOut], ApiRequest("GET", "/hosts", query=query))
+
+    def each(self) -> AsyncIterator[HostOut]:
+        """Yield all of them."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
+
+    async def get(self, host_id: Ref) -> HostOut:
+        return await self._http.read(HostOut, ApiRequest("GET", "/hosts/{host_id}", {"host_id": host_id}))

@@ -5,16 +5,81 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
 
-from foliot.sdk.asynchronous.http import AsyncTransport, each_of, events_of
+from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of, events_of
 from foliot.sdk.request import ApiRequest, Ref, post, without_none
-from foliot.sdk.response import parse_json
+from foliot.sdk.response import parse_json, raise_for_error, reader
 from foliot.wire.rooms import DeliveryOut, MessageOut, MessagesOut, RedeliveredOut, RoomOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
-class AsyncRoomsApi:
+class AsyncRoomWrites(AsyncWrites[Changed, Gone]):
+    async def create(
+        self,
+        name: str,
+        *,
+        key: str | None = None,
+        agents: Sequence[Ref] = (),
+        webhook: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Changed:
+        """Create a room. `agents` may read and write in it; an agent that creates one may, too.
+
+        `webhook` is `{"url": …, "secret": {"secret": name}}`: its messages are sent there, signed if there is a secret.
+        """
+        body = without_none(
+            name=name, key=key, agents=[str(each) for each in agents] or None, webhook=webhook
+        )
+        return await self._write(self._changed, post("/rooms", body=body, key=idempotency_key))
+
+    async def change(
+        self, room_id: Ref, *, name: str | None = None, agents: Sequence[Ref] | None = None
+    ) -> Changed:
+        """Change the name, or replace the agents."""
+        body = without_none(name=name, agents=None if agents is None else [str(each) for each in agents])
+        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body)
+        return await self._write(self._changed, request)
+
+    async def set_webhook(self, room_id: Ref, url: str, *, secret: str | None = None) -> Changed:
+        """Send new messages to a URL, signed with the named secret. A stopped webhook starts again."""
+        webhook = {"url": url, "secret": None if secret is None else {"secret": secret}}
+        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": webhook})
+        return await self._write(self._changed, request)
+
+    async def remove_webhook(self, room_id: Ref) -> Changed:
+        """Remove the webhook. Unsent messages are dropped."""
+        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": None})
+        return await self._write(self._changed, request)
+
+    async def redeliver(
+        self, room_id: Ref, deliveries: Sequence[Ref] | None = None, *, idempotency_key: str | None = None
+    ) -> RedeliveredOut:
+        """Send failed deliveries again: these, or the oldest thousand."""
+        body = without_none(deliveries=None if deliveries is None else [str(each) for each in deliveries])
+        request = post("/rooms/{room_id}/redeliver", {"room_id": room_id}, body=body, key=idempotency_key)
+        return await self._write(reader(RedeliveredOut), request)
+
+    async def delete(self, room_id: Ref) -> Gone:
+        """Delete a room and all its messages."""
+        return await self._write(self._gone, ApiRequest("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
+
+    async def post(
+        self,
+        room_id: Ref,
+        text: str,
+        *,
+        kind: Literal["message", "system_event"] = "message",
+        idempotency_key: str | None = None,
+    ) -> MessageOut:
+        """Send a message to a room."""
+        body = without_none(text=text, kind=kind)
+        request = post("/rooms/{room_id}/messages", {"room_id": room_id}, body=body, key=idempotency_key)
+        return await self._write(reader(MessageOut), request)
+
+
+class AsyncRoomsApi(AsyncRoomWrites[RoomOut, None]):
     def __init__(self, http: AsyncTransport) -> None:
-        self._http = http
+        super().__init__(http, reader(RoomOut), raise_for_error)
+        self.dry_run = AsyncRoomWrites(http, reader(RoomOut), reader(RoomOut), dry_run=True)
 
     async def list(
         self, *, key: str | None = None, limit: int = PAGE, cursor: str | None = None
@@ -30,43 +95,6 @@ class AsyncRoomsApi:
     async def get(self, room_id: Ref) -> RoomOut:
         return await self._http.read(RoomOut, ApiRequest("GET", "/rooms/{room_id}", {"room_id": room_id}))
 
-    async def create(
-        self,
-        name: str,
-        *,
-        key: str | None = None,
-        agents: Sequence[Ref] = (),
-        webhook: dict[str, Any] | None = None,
-        idempotency_key: str | None = None,
-    ) -> RoomOut:
-        """Create a room. `agents` may read and write in it; an agent that creates one may, too.
-
-        `webhook` is `{"url": …, "secret": {"secret": name}}`: its messages are sent there, signed if there is a secret.
-        """
-        body = without_none(
-            name=name, key=key, agents=[str(each) for each in agents] or None, webhook=webhook
-        )
-        return await self._http.read(RoomOut, post("/rooms", body=body, key=idempotency_key))
-
-    async def change(
-        self, room_id: Ref, *, name: str | None = None, agents: Sequence[Ref] | None = None
-    ) -> RoomOut:
-        """Change the name, or replace the agents."""
-        body = without_none(name=name, agents=None if agents is None else [str(each) for each in agents])
-        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body)
-        return await self._http.read(RoomOut, request)
-
-    async def set_webhook(self, room_id: Ref, url: str, *, secret: str | None = None) -> RoomOut:
-        """Send new messages to a URL, signed with the named secret. A stopped webhook starts again."""
-        webhook = {"url": url, "secret": None if secret is None else {"secret": secret}}
-        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": webhook})
-        return await self._http.read(RoomOut, request)
-
-    async def remove_webhook(self, room_id: Ref) -> RoomOut:
-        """Remove the webhook. Unsent messages are dropped."""
-        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": None})
-        return await self._http.read(RoomOut, request)
-
     async def deliveries(
         self,
         room_id: Ref,
@@ -79,31 +107,6 @@ class AsyncRoomsApi:
         query = {"state": state, "limit": limit, "cursor": cursor}
         request = ApiRequest("GET", "/rooms/{room_id}/deliveries", {"room_id": room_id}, query)
         return await self._http.read(Page[DeliveryOut], request)
-
-    async def redeliver(
-        self, room_id: Ref, deliveries: Sequence[Ref] | None = None, *, idempotency_key: str | None = None
-    ) -> RedeliveredOut:
-        """Send failed deliveries again: these, or the oldest thousand."""
-        body = without_none(deliveries=None if deliveries is None else [str(each) for each in deliveries])
-        request = post("/rooms/{room_id}/redeliver", {"room_id": room_id}, body=body, key=idempotency_key)
-        return await self._http.read(RedeliveredOut, request)
-
-    async def delete(self, room_id: Ref) -> None:
-        """Delete a room and all its messages."""
-        await self._http.call(ApiRequest("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
-
-    async def post(
-        self,
-        room_id: Ref,
-        text: str,
-        *,
-        kind: Literal["message", "system_event"] = "message",
-        idempotency_key: str | None = None,
-    ) -> MessageOut:
-        """Send a message to a room."""
-        body = without_none(text=text, kind=kind)
-        request = post("/rooms/{room_id}/messages", {"room_id": room_id}, body=body, key=idempotency_key)
-        return await self._http.read(MessageOut, request)
 
     async def messages(
         self, room_id: Ref, *, after: int = 0, limit: int = PAGE, wait: int = 0

@@ -232,13 +232,14 @@ class Client:
         start: datetime | str | None = None,
         end: datetime | str | None = None,
         buckets: int | None = None,
+        job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
     ) -> DensityOut:
         """Return how many runs are planned in each part of a span. Default: each half hour of the next day."""
         from foliot.wire.reports import DensityOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "buckets": buckets, "queue": queue, "tag": tag}
+        query = {"from": start, "to": end, "buckets": buckets, "job": job, "queue": queue, "tag": tag}
         return self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
 
     def agenda_file(
@@ -280,11 +281,11 @@ class Client:
         query = {"month": month, "job": job, "unit": unit}
         return self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
 
-    def me(self) -> MeOut:
-        """Return the caller, its key and its workspace."""
+    def me(self, *, count: bool = True) -> MeOut:
+        """Return the caller, its key and its workspace, whose objects are counted unless `count` is False."""
         from foliot.wire.identity import MeOut  # noqa: PLC0415
 
-        return self._http.read(MeOut, ApiRequest("GET", "/me"))
+        return self._http.read(MeOut, ApiRequest("GET", "/me", query={"count": count}))
 
     def audit(
         self,
@@ -365,12 +366,15 @@ class Client:
 
         return self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
 
-    def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
+    def switch_job_type(
+        self, job_type: str, *, enabled: bool, reason: str = "", dry_run: bool = False
+    ) -> JobTypeOut:
         """Enable or disable a job type in this workspace. While disabled, its planned times are skipped. For administrators."""
         from foliot.wire.fleet import JobTypeOut  # noqa: PLC0415
 
         body = {"enabled": enabled, "reason": reason}
-        request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        query = {"dry_run": dry_run}
+        request = ApiRequest("PUT", "/job-types/{job_type}", {"job_type": job_type}, query, body=body)
         return self._http.read(JobTypeOut, request)
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 // The script of every page. Pages work without it; it adds live refresh, the search palette, copy buttons and keys.
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+const CONSOLE = new URL("../", import.meta.url).pathname;  // behind a prefix, if the server has one
 const said = document.body.dataset;
 
 // ---- live regions: an event is a hint. The page is read again, and regions that changed are replaced by id.
@@ -162,7 +163,7 @@ let chosen = 0, asked = 0;
 function paletteRow(each) {
   const row = document.createElement("li"), link = document.createElement("a"), title = document.createElement("span"), note = document.createElement("small");
   const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg"), use = document.createElementNS("http://www.w3.org/2000/svg", "use");
-  use.setAttribute("href", "/console/static/icons.svg#" + each.icon); icon.append(use);
+  use.setAttribute("href", CONSOLE + "static/icons.svg#" + each.icon); icon.append(use);
   icon.setAttribute("class", "icon s-" + each.icon); icon.setAttribute("aria-hidden", "true");
   link.href = each.href; link.tabIndex = -1; title.textContent = each.title; note.textContent = each.note || "";
   link.append(icon, title, note); row.append(link); row.setAttribute("role", "option");
@@ -177,7 +178,7 @@ function mark(place) {
 }
 async function fill(text) {
   const mine = ++asked;
-  const answer = await fetch("/console/search?q=" + encodeURIComponent(text));
+  const answer = await fetch(CONSOLE + "search?q=" + encodeURIComponent(text));
   if (!answer.ok || mine !== asked) return; // a newer question is on its way
   const { groups } = await answer.json();
   const rows = groups.flatMap((group) => {
@@ -207,7 +208,7 @@ let prefix = false, row = -1;
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openPalette(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog, .box")) return;
-  if (prefix) { prefix = false; if (event.key in pages) location.href = "/console/" + pages[event.key]; return; }
+  if (prefix) { prefix = false; if (event.key in pages) location.href = CONSOLE + pages[event.key]; return; }
   const rows = $$("table.rows tbody tr");
   if (event.key === "g") prefix = true;
   else if (event.key === "/") { const box = $("main .search input, main input[type=search]"); if (box) { event.preventDefault(); box.focus(); } }
@@ -218,6 +219,6 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "x" && rows[row]) $("input[type=checkbox]", rows[row])?.click();
   else if (event.key === "Enter" && event.target === document.body && rows[row]) $("a.name, a", rows[row])?.click();
   else if (event.key === ".") $("main .actions button, main .actions a")?.focus();
-  else if (event.key === "n") location.href = "/console/jobs/new";
+  else if (event.key === "n") location.href = CONSOLE + "jobs/new";
   else if (event.key === "?") $("#keys")?.showPopover();
 });

@@ -1,6 +1,7 @@
 // Pages of jobs: suggestions of the filter box, named views, selection of rows, long bulk actions, the editor.
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+const CONSOLE = new URL("../", import.meta.url).pathname;  // behind a prefix, if the server has one
 
 // ---- the filter box completes the term under the cursor
 const box = $("[data-suggest]");
@@ -59,7 +60,7 @@ if (views) {
   const draw = () => {
     const rows = read().map((view, place) => {
       const row = document.createElement("div"), link = document.createElement("a"), drop = document.createElement("button");
-      row.className = "item"; link.href = "/console/jobs" + String(view.search); link.textContent = String(view.name);
+      row.className = "item"; link.href = CONSOLE + "jobs" + String(view.search); link.textContent = String(view.name);
       drop.type = "button"; drop.className = "link"; drop.textContent = "×"; drop.setAttribute("aria-label", views.dataset.drop + ": " + view.name);
       drop.addEventListener("click", () => write(read().filter((_, each) => each !== place)));
       row.append(link, drop); return row;
@@ -98,7 +99,7 @@ let searching = null;
 for (const box of $$("[data-job-search]")) box.addEventListener("input", () => {
   clearTimeout(searching);
   searching = setTimeout(async () => {
-    const answer = await fetch("/console/jobs/names?q=" + encodeURIComponent(box.value));
+    const answer = await fetch(CONSOLE + "jobs/names?q=" + encodeURIComponent(box.value));
     if (!answer.ok) return;
     $("#jobs-found").replaceChildren(...(await answer.json()).items.map((name) => { const option = document.createElement("option"); option.value = name; return option; }));
   }, 150);
@@ -127,7 +128,7 @@ if (editor) {
   };
   const chooseType = async () => {
     const wanted = new URLSearchParams([...new FormData(editor)].filter(([name]) => name === "type" || name === "config"));
-    const answer = await fetch("/console/jobs/type-fields?" + wanted);
+    const answer = await fetch(CONSOLE + "jobs/type-fields?" + wanted);
     if (answer.ok) types.innerHTML = await answer.text();
   };
   editor.addEventListener("input", (event) => { if (!["note", "description", "notify"].includes(event.target.name)) update(); });
