@@ -110,6 +110,9 @@ def prepare(place: Place, page: str) -> dict[str, str]:
         client.rooms.create("Garden", key="garden")
         (place.folder / "my-crontab").write_text("30 5 * * 1-5 /usr/local/bin/report --quiet\n")
         shutil.copy(OPENCLAW, place.folder / "jobs.json")
+        (place.folder / "runs.jsonl").write_text(
+            '{"ts": 1769062518642, "jobId": "5d0c2f1e-greenhouse-am", "action": "finished", "status": "ok"}\n'
+        )
     run = client.jobs.run(report)
     agents = [each for each in client.members.each() if each.name == "the pages"]
     agent = agents[0] if agents else client.members.create("the pages", kind="agent", role="editor")

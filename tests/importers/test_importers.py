@@ -33,7 +33,8 @@ def all_warnings(job: ImportedJob) -> str:
 
 @pytest.mark.requirement("S4-29", "S4-30", "S4-31")
 def test_the_present_file_of_openclaw_becomes_four_disabled_jobs() -> None:
-    mapping = OpenClawMapping(agents={"fern": "fern"}, default_agent="main")
+    channels = {"slack:channel:C0GREEN": "garden"}
+    mapping = OpenClawMapping(agents={"fern": "fern"}, channels=channels, default_agent="main")
     records = read_openclaw((FILES / "openclaw-current.json").read_text(), mapping, NOW)
     jobs = by_key(records)
     assert records.rejected == ()

@@ -46,7 +46,7 @@ def import_jobs(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="For openclaw: YAML with agents: {theirs: ours} and rooms: {theirs: ours}.",
+            help="For openclaw: YAML with agents, rooms and channels, each as {theirs: ours}.",
         ),
     ] = None,
     agent: Annotated[
@@ -134,7 +134,9 @@ def _page(done: ImportOut, *, shadow: bool) -> Block:
     verb = "Would import" if done.planned else "Imported"
     total = pluralize(len(done.records), "record", "records")
     after = (
-        "They record their times and run nothing. Compare: foliot runs list reason:shadow. Then: foliot cutover"
+        "They are history: nothing is run again. See: foliot runs list trigger:import"
+        if done.source == ImportSource.OPENCLAW_RUNS.value
+        else "They record their times and run nothing. Compare: foliot runs list reason:shadow. Then: foliot cutover"
         if shadow
         else "Imported jobs are disabled. Review: foliot jobs list status:disabled"
     )

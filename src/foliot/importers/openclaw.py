@@ -9,7 +9,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from foliot.importers.records import COMMAND_NOTE, BadRecordError, Draft, ImportedRecords, collect, seconds
+from foliot.domain.lifecycle import RunStatus
+from foliot.domain.past_run import PastState
+from foliot.importers.openclaw_delivery import read_rules
+from foliot.importers.records import (
+    COMMAND_NOTE,
+    BadRecordError,
+    Draft,
+    ImportedRecords,
+    clean_text,
+    collect,
+    instant_of_ms,
+    read_json,
+    seconds,
+)
 
 _CRON_FIELDS = 5
 _STAGGERED = re.compile(r"0 (\*|\*/\d+) \* \* \*")
@@ -18,24 +31,26 @@ _LATER = re.compile(r"(\d+)([smhd])")
 _TURN_FIELDS = (
     "model", "fallbacks", "thinking", "lightContext", "toolsAllow", "allowUnsafeExternalContent",
 )  # fmt: skip
+_STATUSES = {"ok": RunStatus.SUCCEEDED, "error": RunStatus.FAILED}  # a skip is no run
+_MOST_COUNTED = 1_000_000
 _COMMAND_FIELDS = ("noOutputTimeoutSeconds", "outputMaxBytes", "input")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenClawMapping:
-    """Whose the jobs become. `agents` and `rooms` map OpenClaw's names to names of agents and ids or keys of rooms here."""
+    """Whose the jobs become. `agents`, `rooms` and `channels` map OpenClaw's names to names of agents, ids or keys of rooms, and names or ids of
+    channels here.
+    """
 
     agents: Mapping[str, str] = field(default_factory=dict)
     rooms: Mapping[str, str] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)
     default_agent: str | None = None
     default_zone: str | None = None
 
 
 def read_openclaw(text: str, mapping: OpenClawMapping, now: datetime) -> ImportedRecords:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise BadRecordError(f"The file is not JSON: {error}.") from None
+    content = read_json(text, "The file")
     records = content.get("jobs") if isinstance(content, dict) else content
     if not isinstance(records, list):
         raise BadRecordError('The file holds neither a list of jobs nor {"jobs": […]}.')
@@ -70,10 +85,20 @@ class _Reader:
         if kind == "message":
             config |= self._room()
         self._keep_the_rest()
+        rules, refused = read_rules(self._raw, self._mapping.channels)
+        self._warnings += refused
         name = self._raw.get("name") or text or "OpenClaw job"
         self._fields["description"] = str(self._raw.get("description") or "")
         return Draft(
-            str(name), kind, schedule, config, self._fields, list(dict.fromkeys(self._warnings)), self._notes
+            str(name),
+            kind,
+            schedule,
+            config,
+            self._fields,
+            notes=self._notes,
+            state=self._state(),
+            rules=rules,
+            warnings=list(dict.fromkeys(self._warnings)),
         )
 
     def _schedule(self) -> dict[str, Any]:
@@ -124,13 +149,13 @@ class _Reader:
         return (
             schedule
             if anchor is None
-            else schedule | {"anchor": _instant_of_ms(anchor, "anchorMs").isoformat()}
+            else schedule | {"anchor": instant_of_ms(anchor, "anchorMs").isoformat()}
         )
 
     def _once(self, given: Mapping[str, Any]) -> dict[str, Any]:
         at, at_ms = given.get("at"), given.get("atMs")
         if at_ms is not None:
-            instant = _instant_of_ms(at_ms, "atMs")
+            instant = instant_of_ms(at_ms, "atMs")
         elif isinstance(at, str) and (later := _LATER.fullmatch(at.strip())):
             unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[later[2]]
             instant = self._now + timedelta(**{unit: int(later[1])})
@@ -219,26 +244,51 @@ class _Reader:
         return {"room": room}
 
     def _keep_the_rest(self) -> None:
-        """What has no field of a job is kept beside it, for the rules that a person adds."""
+        """What has no field of a job is kept beside it."""
         self._notes["wake"] = self._raw.get("wakeMode", "now")
-        delivery = self._raw.get("delivery")
-        if self._raw.get("deliver") or self._raw.get("notify"):
-            self._warnings.append("It asked for delivery in an old form: add a notification rule.")
-            delivery = delivery or {
-                "mode": "announce",
-                "channel": self._raw.get("channel"),
-                "to": self._raw.get("to"),
-            }
-        if isinstance(delivery, dict) and str(delivery.get("mode", "none")).lower() != "none":
-            self._notes["delivery"] = delivery
-        if alert := self._raw.get("failureAlert"):
-            self._notes["failure_alert"] = alert
-        if isinstance(state := self._raw.get("state"), dict) and state:
-            self._notes["state"] = state
+        for theirs, ours in (("delivery", "delivery"), ("failureAlert", "failure_alert"), ("state", "state")):
+            if kept := self._raw.get(theirs):
+                self._notes[ours] = kept
+
+    def _state(self) -> PastState | None:
+        """The last run and the failures in a row. The next time is computed anew, and a run under way is OpenClaw's own."""
+        given = self._raw.get("state")
+        if not isinstance(given, dict) or not given:
+            return None
+        try:
+            return _past_state(given, self._now)
+        except BadRecordError as error:
+            self._warnings.append(f"Its state is not taken over: {error}")
+            return None
 
     def _keep(self, name: str, payload: Mapping[str, Any], names: tuple[str, ...]) -> None:
         if kept := {each: payload[each] for each in names if each in payload}:
             self._notes[name] = kept
+
+
+def _past_state(given: Mapping[str, Any], now: datetime) -> PastState | None:
+    status = _STATUSES.get(str(given.get("lastRunStatus") or given.get("lastStatus") or "").lower())
+    at = None
+    if status is not None and (ms := given.get("lastRunAtMs")) is not None:
+        at = instant_of_ms(ms, "lastRunAtMs")
+        if at > now:
+            raise BadRecordError("lastRunAtMs lies in the future.")
+    error = given.get("lastError") if status is RunStatus.FAILED else None
+    state = PastState(
+        last_run_at=at,
+        last_run_status=status,
+        last_error=None if error is None else clean_text(error),
+        failures_in_a_row=_count(given, "consecutiveErrors"),
+        schedule_errors=_count(given, "scheduleErrorCount"),
+    )
+    return None if state == PastState() else state
+
+
+def _count(given: Mapping[str, Any], name: str) -> int:
+    value = given.get(name, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_COUNTED:
+        raise BadRecordError(f"{name} is no count.")
+    return value
 
 
 def _kind_by_fields(schedule: Mapping[str, Any]) -> str:
@@ -251,15 +301,6 @@ def _text(value: Any, missing: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadRecordError(missing)
     return value
-
-
-def _instant_of_ms(value: Any, name: str) -> datetime:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise BadRecordError(f"{name} is not a number of milliseconds.")
-    try:
-        return datetime.fromtimestamp(value / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        raise BadRecordError(f"{name} is no instant.") from None
 
 
 def _instant_of_text(text: str) -> datetime:

@@ -6,9 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from foliot.domain.past_run import PastRun, PastState
+
 LONGEST_NAME = 200
+LONGEST_TEXT = 2_000
 IMPORTED = "imported"  # the tag of every imported job
 COMMAND_NOTE = "It runs a command: an operator must allow commands before it can be enabled."
 
@@ -25,6 +29,8 @@ class ImportedJob:
     key: str
     body: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
+    state: PastState | None = None
+    rules: tuple[RuleDraft, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,6 +56,34 @@ class ImportedRecords:
     rejected: tuple[RejectedRecord, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RuleDraft:
+    """A notification rule for one imported job. It reaches a channel of this workspace, or an address that becomes one."""
+
+    title: str
+    events: tuple[str, ...]
+    channel: str | None = None  # name or id
+    url: str | None = None
+    after_n: int = 1
+    cooldown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A run of another scheduler; `key` is the id of its job there."""
+
+    index: int
+    key: str
+    run: PastRun
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedHistory:
+    source: str
+    lines: tuple[HistoryLine, ...]
+    rejected: tuple[RejectedRecord, ...]
+
+
 @dataclass(slots=True)
 class Draft:
     """A job while it is read, with what a person should know about it."""
@@ -61,6 +95,8 @@ class Draft:
     fields: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)  # kept in external_ref
+    state: PastState | None = None
+    rules: list[RuleDraft] = field(default_factory=list)
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -84,8 +120,32 @@ def collect(
             rejected.append(RejectedRecord(index, given, str(error), _kept(raw)))
             continue
         seen.add(key)
-        jobs.append(ImportedJob(index, key, _body(source, key, draft, _kept(raw)), tuple(draft.warnings)))
+        body = _body(source, key, draft, _kept(raw))
+        jobs.append(ImportedJob(index, key, body, tuple(draft.warnings), draft.state, tuple(draft.rules)))
     return ImportedRecords(source, tuple(jobs), tuple(rejected))
+
+
+def read_json(text: str, what: str = "The text") -> Any:
+    """Read JSON as it is defined: without NaN, and not deeper than can be read."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise BadRecordError(f"{what} is nested too deeply.") from None
+    except ValueError as error:
+        raise BadRecordError(f"{what} is not JSON: {error}.") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def instant_of_ms(value: Any, name: str) -> datetime:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise BadRecordError(f"{name} is not a number of milliseconds.")
+    try:
+        return datetime.fromtimestamp(value / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        raise BadRecordError(f"{name} is no instant.") from None
 
 
 def stable_key(draft: Draft) -> str:
@@ -103,7 +163,8 @@ def _body(source: str, key: str, draft: Draft, raw: Any) -> dict[str, Any]:
         "enabled": False,  # a person reviews it first
         **draft.fields,
     }
-    kept = {"source": source, "id": key, "digest": _digest(body), **draft.notes, "raw": raw}
+    read = [body, [asdict(each) for each in draft.rules]] if draft.rules else body
+    kept = {"source": source, "id": key, "digest": _digest(read), **draft.notes, "raw": raw}
     return body | {"external_ref": kept}
 
 
@@ -114,6 +175,13 @@ def _kept(raw: Any) -> Any:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def clean_text(value: Any, longest: int = LONGEST_TEXT) -> str:
+    """Text of another scheduler as a record can hold it: without characters that no column takes, and cut."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = text.replace("\x00", "").encode("utf-8", "replace").decode()
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def clean_name(text: str) -> str:

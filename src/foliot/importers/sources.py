@@ -11,17 +11,22 @@ from foliot.importers.crontab import read_crontab
 from foliot.importers.job_rows import RowMapping, read_rows
 from foliot.importers.kubernetes import read_kubernetes
 from foliot.importers.openclaw import OpenClawMapping, read_openclaw
-from foliot.importers.records import ImportedRecords
+from foliot.importers.openclaw_runs import read_openclaw_runs
+from foliot.importers.records import ImportedHistory, ImportedRecords
 from foliot.importers.systemd import read_systemd
 from foliot.wire.imports import ImportIn, ImportSource
 
 
-def read_source(given: ImportIn, now: datetime) -> ImportedRecords:
-    """Read the text into jobs. Raises BadRecordError where it is nothing of this source."""
+def read_source(given: ImportIn, now: datetime) -> ImportedRecords | ImportedHistory:
+    """Read the text into jobs, or into runs of jobs that were imported before. Raises BadRecordError where it is nothing of this source."""
     text, zone = given.text, given.time_zone
     match given.source:
         case ImportSource.OPENCLAW:
-            return read_openclaw(text, OpenClawMapping(given.agents, given.rooms, given.agent, zone), now)
+            return read_openclaw(
+                text, OpenClawMapping(given.agents, given.rooms, given.channels, given.agent, zone), now
+            )
+        case ImportSource.OPENCLAW_RUNS:
+            return read_openclaw_runs(text, now)
         case ImportSource.CRONTAB | ImportSource.SYSTEM_CRONTAB:
             is_system = given.source is ImportSource.SYSTEM_CRONTAB
             return read_crontab(text, system=is_system, time_zone=zone)

@@ -12,10 +12,12 @@ from foliot.wire.shape import Shape
 
 LARGEST_IMPORT = 4 << 20  # bytes
 MOST_RECORDS = 2_000
+MOST_RUNS = 10_000
 
 
 class ImportSource(StrEnum):
     OPENCLAW = "openclaw"
+    OPENCLAW_RUNS = "openclaw-runs"
     CRONTAB = "crontab"
     SYSTEM_CRONTAB = "system-crontab"
     SYSTEMD = "systemd"
@@ -49,6 +51,10 @@ class ImportIn(Shape):
     agents: dict[str, str] = Field(default={}, description="For openclaw and rows: their agents -> ours.")
     rooms: dict[str, str] = Field(
         default={}, description="For openclaw and rows: their sessions or rooms -> our rooms."
+    )
+    channels: dict[str, str] = Field(
+        default={},
+        description="For openclaw: where it delivered, as slack:channel:C0GREEN or slack -> our channels. They get notification rules.",
     )
     agent: str | None = Field(
         default=None,

@@ -62,6 +62,10 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "the job is in shadow mode: its planned times are recorded and do not run",
         "Set shadow to false when the other scheduler has let go of it: foliot cutover.",
     ),
+    SkipReason.IMPORTED: (
+        "the scheduler that the job was imported from skipped it",
+        "The record comes from that scheduler's own history; its note holds the reason given there.",
+    ),
 }  # fmt: skip
 
 # The same for a planned time in the future.

@@ -27,6 +27,7 @@ class SkipReason(StrEnum):
     TYPE_DISABLED = "type_disabled"
     SCHEDULER_ERROR = "scheduler_error"
     SHADOW = "shadow"
+    IMPORTED = "imported"  # by the scheduler that the record comes from
 
 
 class Dst(StrEnum):

@@ -7,27 +7,51 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 from urllib.parse import quote
+from uuid import UUID
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 from foliot.clock import SystemClock
 from foliot.domain.errors import Denied, FoliotError, ImportedAlready, Invalid, Unavailable
-from foliot.importers.records import IMPORTED, BadRecordError, ImportedJob, ImportedRecords
+from foliot.domain.ids import JobId, RunId
+from foliot.importers.records import (
+    IMPORTED,
+    BadRecordError,
+    HistoryLine,
+    ImportedHistory,
+    ImportedJob,
+    ImportedRecords,
+    RejectedRecord,
+)
 from foliot.importers.sources import read_source
+from foliot.services import Database
 from foliot.services.identity.authentication import Caller
-from foliot.web.api.writes import Writing
+from foliot.services.runs import past_runs
+from foliot.web.api.imported_rules import RuleWriter, reasons_of
+from foliot.web.api.writes import Write, Writing
 from foliot.web.auth import Editor
-from foliot.web.errors import field_problems
 from foliot.web.internal_calls import RouteCall, call_route
 from foliot.web.routes import WITH_BODY, api_router, max_body_size
-from foliot.wire.imports import LARGEST_IMPORT, MOST_RECORDS, ImportIn, ImportLine, ImportOut, ImportResult
+from foliot.wire.imports import (
+    LARGEST_IMPORT,
+    MOST_RECORDS,
+    MOST_RUNS,
+    ImportIn,
+    ImportLine,
+    ImportOut,
+    ImportResult,
+)
 from foliot.wire.jobs import JobStatus
 from foliot.wire.shape import LONGEST_PAGE
 
 log = logging.getLogger(__name__)
 routes = api_router("imports")
-REVIEW = "foliot jobs list --disabled"
+REVIEWS = {
+    "jobs.imported": "foliot jobs list --disabled",
+    "runs.imported": "foliot runs list trigger:import",
+}
+RUNS_OF = "openclaw"  # the source of the jobs whose runs an import records
 NOTE = "imported again"  # of the revision that an import writes
 
 
@@ -42,18 +66,18 @@ async def import_jobs(given: ImportIn, caller: Editor, request: Request, write: 
         records = await asyncio.to_thread(read_source, given, (write.db.clock or SystemClock()).now())
     except BadRecordError as error:
         raise Invalid(str(error), pointer="/text") from None
-    if len(records.jobs) > MOST_RECORDS:
-        raise Invalid(
-            f"This text holds {len(records.jobs)} records; one import takes {MOST_RECORDS}.",
-            pointer="/text",
-            hint="Import it in parts.",
-        )
-    importing = _Import(request, replace(caller, claim=None), given, is_plan=write.dry_run)
-    lines = await importing.write(records)
+    importing = _Import(request, replace(caller, claim=None), given, write)
+    if isinstance(records, ImportedHistory):
+        _check_count(len(records.lines) + len(records.rejected), MOST_RUNS)
+        lines = await importing.record(records)
+    else:
+        _check_count(len(records.jobs) + len(records.rejected), MOST_RECORDS)
+        lines = await importing.write_jobs(records)
     counts = {each: sum(line.result is each for line in lines) for each in ImportResult}
     if not write.dry_run:
         found = {each.value: count for each, count in counts.items()}
-        log.info("jobs.imported", extra={"source": records.source, **found, "review": REVIEW})
+        event = "runs.imported" if isinstance(records, ImportedHistory) else "jobs.imported"
+        log.info(event, extra={"source": records.source, **found, "review": REVIEWS[event]})
     return ImportOut(source=records.source, planned=write.dry_run, counts=counts, records=lines)
 
 
@@ -62,21 +86,15 @@ class _Import:
     request: Request
     caller: Caller
     given: ImportIn
-    is_plan: bool
+    write: Write
 
-    async def write(self, records: ImportedRecords) -> list[ImportLine]:
+    @property
+    def is_plan(self) -> bool:
+        return self.write.dry_run
+
+    async def write_jobs(self, records: ImportedRecords) -> list[ImportLine]:
         existing = await self._existing(records.source)
-        lines = [
-            ImportLine(
-                index=each.index,
-                key=each.key,
-                name="",
-                result=ImportResult.REJECTED,
-                notes=[each.reason],
-                raw=each.raw,
-            )
-            for each in records.rejected
-        ]
+        lines = [_rejected(each) for each in records.rejected]
         lines += [await self._write_one(job, existing.get(job.key)) for job in records.jobs]
         return sorted(lines, key=lambda each: each.index)
 
@@ -90,6 +108,7 @@ class _Import:
             schedule=dict(job.body["schedule"]),
         )
         if found is not None and found["external_ref"].get("digest") == job.digest:
+            await self._copy_state(job, found["id"])
             return line
         if found is not None and not self.given.update and await self._is_edited(found):
             note = "It was edited here; `update` overwrites it."
@@ -106,11 +125,53 @@ class _Import:
         except (FoliotError, RequestValidationError) as error:
             rejected = {
                 "result": ImportResult.REJECTED,
-                "notes": _reasons(error),
+                "notes": reasons_of(error),
                 "raw": job.body["external_ref"]["raw"],
             }
             return line.model_copy(update=rejected)
-        return line.model_copy(update={**done, "notes": list(job.warnings)})
+        job_id = found["id"] if found is not None else done["job_id"]
+        await self._copy_state(job, job_id)
+        notes = await RuleWriter(self._call, self.is_plan).add(line.name, job_id, job.rules)
+        return line.model_copy(update={**done, "notes": [*job.warnings, *notes]})
+
+    async def _copy_state(self, job: ImportedJob, job_id: str | None) -> None:
+        """Copy it also into an unchanged job: an import may have ended between the job and its state."""
+        if job.state is not None and job_id is not None and not self.is_plan:
+            await past_runs.copy_state(self.write.db, self.caller.scope, JobId(UUID(job_id)), job.state)
+
+    async def record(self, history: ImportedHistory) -> list[ImportLine]:
+        """Record the runs of jobs that were imported before, those of each job in one transaction."""
+        existing = await self._existing(RUNS_OF)
+        found = [_rejected(each) for each in history.rejected]
+        by_job: dict[str, list[HistoryLine]] = {}
+        for line in history.lines:
+            by_job.setdefault(line.key, []).append(line)
+        for key, lines in by_job.items():
+            job = existing.get(key)
+            if job is None:
+                reason = f"No job of the id {key} was imported: import the jobs first."
+                found += [_rejected(RejectedRecord(line.index, key, reason)) for line in lines]
+            else:
+                found += await self._record_runs(job, lines)
+        return sorted(found, key=lambda each: each.index)
+
+    async def _record_runs(self, job: dict[str, Any], lines: list[HistoryLine]) -> list[ImportLine]:
+        job_id = JobId(UUID(job["id"]))
+
+        async def verb(db: Database) -> frozenset[RunId]:
+            runs = [line.run for line in lines]
+            return await past_runs.record_runs(db, self.caller.scope, job_id, runs, self.given.source.value)
+
+        new = set(await (self.write.roll_back(verb) if self.is_plan else verb(self.write.db)))
+        found = []
+        for line in lines:
+            run_id = line.run.id_for(job_id)
+            result = ImportResult.IMPORTED if run_id in new else ImportResult.UNCHANGED
+            new.discard(run_id)  # the same line once more
+            found.append(
+                ImportLine(index=line.index, key=line.key, name=job["name"], result=result, job_id=job["id"])
+            )
+        return found
 
     async def _save(self, job: ImportedJob, found: dict[str, Any] | None) -> dict[str, Any]:
         body = dict(job.body)
@@ -152,7 +213,21 @@ class _Import:
         return (await call_route(self.request, call, self.caller)).data
 
 
-def _reasons(error: FoliotError | RequestValidationError) -> list[str]:
-    if isinstance(error, RequestValidationError):
-        return [f"{each['pointer']}: {each['message']}" for each in field_problems(error.errors())]
-    return [part.message for part in error.parts or (error,)]
+def _check_count(count: int, most: int) -> None:
+    if count > most:
+        raise Invalid(
+            f"This text holds {count} records; one import takes {most}.",
+            pointer="/text",
+            hint="Import it in parts.",
+        )
+
+
+def _rejected(record: RejectedRecord) -> ImportLine:
+    return ImportLine(
+        index=record.index,
+        key=record.key,
+        name="",
+        result=ImportResult.REJECTED,
+        notes=[record.reason],
+        raw=record.raw,
+    )

@@ -18,6 +18,7 @@ LABELS = {
     ImportSource.APSCHEDULER: "APScheduler",
     ImportSource.AIRFLOW: "airflow dags list -o json",
     ImportSource.OPENCLAW: "OpenClaw",
+    ImportSource.OPENCLAW_RUNS: "OpenClaw: cron/runs/*.jsonl",
 }
 EMPTY: Context = {
     "source": "crontab",
