@@ -49,6 +49,10 @@ async def count_due(tx: Tx, most: int = 100_000) -> int:
     return await tx.fetch_value(int, sql.timers.count_due, {"most": most})
 
 
+async def count_planned(tx: Tx, most: int = 100_000) -> int:
+    return await tx.fetch_value(int, sql.timers.count_planned, {"most": most})
+
+
 async def next_due(tx: Tx) -> datetime | None:
     row = await tx.fetch_one(sql.timers.next_due)
     found: datetime | None = row["due_at"] if row else None
