@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Any
 
@@ -113,3 +114,22 @@ async def test_its_first_step_logs_how_many_jobs_were_due_before_it_started(
         clock.advance(MINUTE)
         await scheduler.step()
     assert [each.jobs for each in caplog.records if each.message == "scheduler.recovering"] == [1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.requirement("S2-17")
+async def test_it_says_what_it_has_to_do_at_the_start_and_what_each_poll_did(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "foliot.engine.scheduler")
+    scheduler = Scheduler(database, lambda hint: None, check_every=7.0)
+    for every in (MINUTE, 2 * MINUTE):
+        await beat_every(every, database, workspace)
+    await scheduler.step()
+    clock.advance(MINUTE)
+    nap = await scheduler.step()
+    [start] = [each for each in caplog.records if each.message == "scheduler.started"]
+    assert (start.levelname, start.jobs, start.poll_interval_ms) == ("INFO", 2, 7000)  # type: ignore[attr-defined]
+    polls: list[Any] = [each for each in caplog.records if each.message == "scheduler.polled"]
+    assert [(each.levelname, each.due, each.recorded) for each in polls] == [("DEBUG", 0, 0), ("DEBUG", 1, 1)]
+    assert polls[1].next_poll_ms == round(nap.total_seconds() * 1000)
+    assert polls[1].ms >= 0

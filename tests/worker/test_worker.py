@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -88,6 +89,28 @@ async def make_ready(
 
 def statuses(owner: Owner) -> list[Any]:
     return [row[0] for row in owner.execute("SELECT status FROM foliot.runs").fetchall()]
+
+
+@pytest.mark.requirement("S2-17")
+async def test_start_and_end_of_a_run_are_in_the_log_of_those_who_ask_for_it(
+    desk: Desk,
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "foliot.worker.worker")
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    desk.gate.opened.set()
+    await desk.work_off(1)
+    said: list[Any] = [each for each in caplog.records if each.message in ("run.started", "run.ended")]
+    assert [(each.message, each.levelname) for each in said] == [
+        ("run.started", "DEBUG"),
+        ("run.ended", "DEBUG"),
+    ]
+    assert said[0].run == said[1].run == str(desk.gate.begun[0].ctx.run_id)
+    assert (said[1].outcome, said[1].ms >= 0) == ("Succeeded", True)
 
 
 async def test_a_run_is_done_with_its_jobs_payload_and_reported(

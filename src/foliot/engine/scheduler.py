@@ -7,11 +7,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
 
+from foliot.clock import monotonic
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.scheduling.due import count_due, until_due, until_next_due
-from foliot.services.scheduling.tick import BATCH, note_tick, tick
+from foliot.services.scheduling.due import count_due, count_planned, until_due, until_next_due
+from foliot.services.scheduling.tick import BATCH, TickResult, note_tick, tick
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +42,33 @@ class Scheduler:
         self._noted_at: datetime | None = None
 
     async def step(self) -> timedelta:
+        started = monotonic()
         if not self._has_counted:
-            late = await count_due(self._database)
+            late, planned = await count_due(self._database), await count_planned(self._database)
             self._has_counted = True
+            log.info(
+                "scheduler.started",
+                extra={"jobs": planned, "poll_interval_ms": round(self._check_every * 1000)},
+            )
             if late:
                 log.info("scheduler.recovering", extra={"jobs": late})
         ticked = await tick(self._database, self._batch)
+        nap = await self._after(ticked)
+        # A line for every poll is for those who ask for it: polls come every few seconds, and many a second under load.
+        took = round((monotonic() - started) * 1000)
+        log.debug(
+            "scheduler.polled",
+            extra={
+                "due": ticked.looked_at,
+                "recorded": ticked.recorded,
+                "ms": took,
+                "next_poll_ms": round(nap.total_seconds() * 1000),
+            },
+        )
+        return nap
+
+    async def _after(self, ticked: TickResult) -> timedelta:
+        """Tell the others, and return how long to sleep."""
         if ticked.at is not None and (self._noted_at is None or ticked.at - self._noted_at >= NOTED_EVERY):
             await note_tick(self._database)
             self._noted_at = ticked.at

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random, SystemRandom
+from typing import Any
 
 from foliot.clock import monotonic
 from foliot.domain.errors import WorkerGone
@@ -262,8 +263,13 @@ class Worker:
 
     async def _run(self, attempt: Attempt) -> None:
         """Execute one attempt, from its start to its report."""
-        key = attempt.key
+        key, started = attempt.key, monotonic()
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("run.started", extra=_facts(attempt))
         result = await self._execute(attempt) if attempt.end is None else HandlerResult(attempt.end)
+        if log.isEnabledFor(logging.DEBUG):
+            outcome, took = type(result.outcome).__name__, round((monotonic() - started) * 1000)
+            log.debug("run.ended", extra={**_facts(attempt), "outcome": outcome, "ms": took})
         attempt.end = attempt.end or result.outcome  # it is over: nothing need end it any more
         attempt.over = True
         if attempt.has_output:  # most have none
@@ -351,3 +357,14 @@ class Worker:
         # A hint that came too soon after an empty claim for the reserve is followed when its pause is over.
         pauses = (each.reserve_pause(now) for each in (self._places, self._external))
         return timedelta(seconds=min([seconds, *(pause for pause in pauses if pause)]))
+
+
+def _facts(attempt: Attempt) -> dict[str, Any]:
+    claimed = attempt.work.claimed
+    planned_for = claimed.planned_for.isoformat()
+    return {
+        "run": str(claimed.run_id),
+        "job": str(claimed.job_id),
+        "type": claimed.type,
+        "planned_for": planned_for,
+    }

@@ -14,6 +14,12 @@ async def count_due(database: Database) -> int:
         return await timers.count_due(tx)
 
 
+async def count_planned(database: Database) -> int:
+    """Count the timers with a planned time; a large number is not counted to its end."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await timers.count_planned(tx)
+
+
 async def until_due(database: Database) -> timedelta | None:
     """Return the time until the first timer is due, by the database's clock. Return None when nothing is planned."""
     async with database.tx(Role.ENGINE) as tx:

@@ -19,6 +19,9 @@ SELECT job_id FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)
 -- name: count_due
 SELECT count(*) FROM (SELECT FROM timers WHERE due_at <= %(now)s LIMIT %(most)s) AS late;
 
+-- name: count_planned
+SELECT count(*) FROM (SELECT FROM timers WHERE due_at < 'infinity' LIMIT %(most)s) AS planned;
+
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
