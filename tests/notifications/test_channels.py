@@ -30,6 +30,7 @@ from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import NewRoom
 from foliot.services.notifications import channels, rules
 from foliot.services.notifications.event_feed import feed
+from foliot.services.notifications.notice_parcels import MOST_ATTACHMENTS
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.secrets import secrets
@@ -378,6 +379,28 @@ async def test_artifacts_that_a_rule_names_are_attached(office: Office, mail: Ma
     assert attached.get_filename() == "rows.csv"
     assert attached.get_content_type() == "text/csv"
     assert "1,2" in str(attached.get_content())
+
+
+async def test_a_message_names_the_artifacts_that_are_too_many_for_it(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    await tell_all(office, attachments=("*.csv",))
+    job_id = await office.jobs.job("report", Interval(HOUR), retry=Retry(0))
+    run_id = await office.jobs.run_manually(job_id)
+    [claimed] = await office.jobs.claim()
+    for number in range(MOST_ATTACHMENTS + 1):
+        name = f"rows-{number:02}.csv"
+        given = NewArtifact(run_id, claimed.fence, office.jobs.worker, 1, name, "text/csv", b"a,b")
+        await artifacts.keep(office.database, given)
+    assert await office.jobs.report(claimed, REFUSED)
+    await office.notify()
+    [(_, message)] = mail.came
+    names = {each.get_filename() for each in message.iter_attachments()}
+    [left_out] = {f"rows-{number:02}.csv" for number in range(MOST_ATTACHMENTS + 1)} - names
+    body = message.get_body(("plain",))
+    assert body is not None
+    assert f"Not attached: {left_out}." in body.get_content()
 
 
 async def test_a_webhook_channel_gets_every_event_it_names_once(office: Office) -> None:

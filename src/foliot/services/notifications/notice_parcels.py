@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from foliot.domain.delivery import Came, LeasedDelivery, Unanswered, Undeliverable
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.notifications.channel import of_kind, recipients_of
+from foliot.domain.notifications.content import NoticeContent, inert
 from foliot.domain.run import RunError
 from foliot.services.notifications.delivery_steps import NoticeAttachment, OutgoingNotice
 from foliot.services.secrets.resolution import ResolvedConfig, resolve_secrets
@@ -29,11 +31,7 @@ async def pack_notices(
     async with database.tx(Role.APP, workspace_id) as tx:
         home = await workspaces.get(tx, workspace_id)
         loaded = await deliveries.load(tx, [each.id for each in taken])
-        attached = {
-            each.delivery_id: await _attachments(tx, each)
-            for each in loaded.values()
-            if each.content.attachments and each.content.run_id is not None
-        }
+        attached = {each.delivery_id: await _attachments(tx, each.content) for each in loaded.values()}
     if home is None or home.archived_at is not None:
         return [Undeliverable("The workspace is archived.")] * len(taken)
     found = [loaded.get(each.id) for each in taken]
@@ -50,7 +48,7 @@ async def pack_notices(
         elif isinstance(answer, RunError):
             packed.append(Unanswered(answer.message))
         else:
-            packed.append(_notice(each, its, answer, attached.get(each.id, ())))
+            packed.append(_notice(each, its, answer, attached[each.id]))
     return packed
 
 
@@ -58,39 +56,49 @@ def _notice(
     taken: LeasedDelivery,
     loaded: LoadedNotice,
     resolved: ResolvedConfig,
-    attached: tuple[NoticeAttachment, ...],
+    attached: tuple[NoticeContent, tuple[NoticeAttachment, ...]],
 ) -> OutgoingNotice | Came:
     wanted = of_kind(loaded.kind, loaded.recipients) or recipients_of(loaded.kind, loaded.config)
     recipients = tuple(each for each in wanted if each not in loaded.refused)
     if wanted and not recipients:
         return Undeliverable("Every address of the channel was refused before.")
+    content, attachments = attached
     return OutgoingNotice(
         taken,
         loaded.kind,
         resolved.config,
-        loaded.content,
+        content,
         recipients,
         loaded.thread,
-        attached,
+        attachments,
         resolved.masks,
     )
 
 
-async def _attachments(tx: Tx, loaded: LoadedNotice) -> tuple[NoticeAttachment, ...]:
-    """Load the artifacts of the run whose names match. Those beyond the largest size stay where they are."""
-    run_id = RunId(loaded.content.run_id) if loaded.content.run_id else None
-    if run_id is None:
-        return ()
+async def _attachments(tx: Tx, content: NoticeContent) -> tuple[NoticeContent, tuple[NoticeAttachment, ...]]:
+    """Load the artifacts of the run whose names match. The message names those that are too large or too many for it."""
+    if not content.attachments or content.run_id is None:
+        return content, ()
+    run_id = RunId(content.run_id)
     found: list[NoticeAttachment] = []
+    left_out: list[str] = []
     left = LARGEST
     for each in await artifacts.list_of_run(tx, run_id):
-        if any(fnmatchcase(each.name, pattern) for pattern in loaded.content.attachments):
+        if any(fnmatchcase(each.name, pattern) for pattern in content.attachments):
             if each.size > left or len(found) == MOST_ATTACHMENTS:
+                left_out.append(inert(each.name))
                 continue
             data = await _read(tx, run_id, each.name)
             left -= each.size
             found.append(NoticeAttachment(each.name, each.media_type, data))
-    return tuple(found)
+    if left_out:
+        named = ", ".join(left_out[:MOST_ATTACHMENTS]) + (", …" if len(left_out) > MOST_ATTACHMENTS else "")
+        fact = (
+            "Not attached",
+            f"{named}. A message holds {MOST_ATTACHMENTS} files and 10 MB; the run keeps them.",
+        )
+        content = replace(content, facts=(*content.facts, fact))
+    return content, tuple(found)
 
 
 async def _read(tx: Tx, run_id: RunId, name: str) -> bytes:

@@ -79,8 +79,7 @@ async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
 
 
 async def page(tx: Tx, run_id: RunId, after: int, limit: int) -> list[NumberedLine]:
-    params = {"run_id": run_id, "after": after, "limit": limit}
-    return await tx.fetch_as(NumberedLine, sql.logs.page, params)
+    return await tx.fetch_as(NumberedLine, sql.logs.page, {"run_id": run_id, "after": after, "limit": limit})
 
 
 async def load_head(tx: Tx, run_id: RunId) -> LogHead:
