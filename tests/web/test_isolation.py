@@ -138,7 +138,7 @@ def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, SqlQuery, Any, boo
     def note(tx: Tx, query: SqlQuery, params: Any) -> None:
         reads = re.match(rb"\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)", query.text, re.DOTALL)
         if tx.role is Role.APP and tx.workspace_id is not None:
-            ran.append((tx.role, query, params, reads is not None))
+            ran.append((tx.role, query, tx._bind(query, params), reads is not None))
 
     async def noted_run(tx: Tx, query: SqlQuery, params: Any) -> Any:
         note(tx, query, params)

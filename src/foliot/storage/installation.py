@@ -56,7 +56,7 @@ async def set_tzdata_version(tx: Tx, version: str) -> None:
 
 
 async def hold(tx: Tx, reason: str) -> None:
-    await tx.execute(sql.installation.hold, {"now": tx.now, "reason": reason})
+    await tx.execute(sql.installation.hold, {"reason": reason})
 
 
 async def release(tx: Tx, choice: MissedChoice) -> bool:

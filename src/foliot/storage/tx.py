@@ -62,9 +62,9 @@ class SwallowedError(RuntimeError):
 
 
 class Tx:
-    """An open transaction. `now` is its only time: pass it into every query."""
+    """An open transaction. `now` is its only time. Statements may name %(now)s and %(workspace_id)s without being given them."""
 
-    __slots__ = ("_connection", "chance", "now", "role", "workspace_id")
+    __slots__ = ("_connection", "chance", "locked", "now", "role", "workspace_id")
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class Tx:
         self.role = role
         self.workspace_id = workspace_id
         self.now = now
+        self.locked: dict[str, Any] = {}  # values read under a lock that this transaction holds, by its name
 
     def new_id(self) -> UUID:
         return uuid7(self.now, self.chance.randbytes(10))
@@ -94,12 +95,12 @@ class Tx:
         """Return tuples with ids as bytes and instants as PostgreSQL's integers: for rows that are mostly passed on."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
             arrays.read_raw(cursor.adapters)
-            return await (await cursor.execute(query.text, params)).fetchall()
+            return await (await cursor.execute(query.text, self._bind(query, params))).fetchall()
 
     async def fetch_tuples(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
         """Return tuples, read in binary: for the engine's batches, where a row takes a few microseconds."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
-            return await (await cursor.execute(query.text, params)).fetchall()
+            return await (await cursor.execute(query.text, self._bind(query, params))).fetchall()
 
     async def fetch(self, query: SqlQuery, params: Params | None = None) -> list[Row]:
         return await (await self._run(query, params)).fetchall()
@@ -147,6 +148,7 @@ class Tx:
         try:
             yield
         except Exception:
+            self.locked.clear()  # the savepoint releases the locks of its part
             await self.execute(_ROLL_BACK_SAVEPOINT)
             await self.execute(_RELEASE_SAVEPOINT)
             raise
@@ -171,12 +173,13 @@ class Tx:
         self.workspace_id = workspace_id
 
     async def _run(self, query: SqlQuery, params: Params | None) -> psycopg.AsyncCursor[Row]:
-        return await self._open(query).execute(query.text, params)
+        return await self._open(query).execute(query.text, self._bind(query, params))
 
     async def _run_tuples(
         self, query: SqlQuery, params: Params | None
     ) -> psycopg.AsyncCursor[tuple[Any, ...]]:
-        return await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
+        cursor = self._open(query).cursor(row_factory=tuple_row)
+        return await cursor.execute(query.text, self._bind(query, params))
 
     async def _run_as(
         self, kind: Callable[..., T], query: SqlQuery, params: Params | None
@@ -185,6 +188,15 @@ class Tx:
         result = cursor.pgresult  # `cursor.description` builds an object for each column
         assert result is not None
         return cursor, row_reader(kind, tuple([result.fname(at) for at in range(result.nfields)]))
+
+    def _bind(self, query: SqlQuery, params: Params | None) -> Params | None:
+        """Add the transaction's instant and workspace to the values of a statement, unless it is given others."""
+        if params is None and b"%(" not in query.text:
+            return None
+        own: dict[str, Any] = {"now": self.now}
+        if self.workspace_id is not None or self.role is Role.APP:  # the engine's statements name theirs
+            own["workspace_id"] = self.workspace_id
+        return {**own, **params} if params else own
 
     def _open(self, query: SqlQuery) -> AsyncConnection[Row]:
         if self._connection is None:

@@ -72,7 +72,6 @@ async def store(tx: Tx, workspace_id: WorkspaceId, given: NewArtifact) -> None:
         "media_type": given.media_type,
         "size": len(given.data),
         "sha256": hashlib.sha256(given.data).digest(),
-        "now": tx.now,
     }
     await tx.execute(sql.artifacts.insert, row)
     for number, start in enumerate(range(0, len(given.data), PART)):

@@ -35,13 +35,11 @@ async def insert(tx: Tx, room: NewRoom) -> RoomId | None:
     """Insert the room and return its id; None if the key is taken."""
     room_id = RoomId(tx.new_id())
     params = {
-        "workspace_id": tx.workspace_id,
         "id": room_id,
         "key": room.key,
         "name": room.name,
         "agents": list(room.agents),
         "job_id": room.job_id,
-        "now": tx.now,
     }
     return room_id if await tx.execute(sql.rooms.insert, params) else None
 
@@ -51,21 +49,14 @@ async def get(tx: Tx, room_id: RoomId, agent: PrincipalId | None = None) -> Room
 
 
 async def find_by_key(tx: Tx, key: str, agent: PrincipalId | None = None) -> Room | None:
-    params = {"workspace_id": tx.workspace_id, "key": key, "agent": agent}
-    return await tx.fetch_one_as(Room, sql.rooms.find_by_key, params)
+    return await tx.fetch_one_as(Room, sql.rooms.find_by_key, {"key": key, "agent": agent})
 
 
 async def page(
     tx: Tx, before: UUID, limit: int, agent: PrincipalId | None = None, key: str | None = None
 ) -> list[Room]:
     """List rooms, newest first."""
-    params = {
-        "workspace_id": tx.workspace_id,
-        "before": before,
-        "limit": limit,
-        "agent": agent,
-        "key": key,
-    }
+    params = {"before": before, "limit": limit, "agent": agent, "key": key}
     return await tx.fetch_as(Room, sql.rooms.page, params)
 
 
@@ -91,7 +82,7 @@ async def list_agents(tx: Tx, ids: Sequence[PrincipalId]) -> frozenset[Principal
 
 async def count(tx: Tx, most: int) -> int:
     """Count the rooms of the workspace, up to `most`."""
-    return await tx.fetch_value(int, sql.rooms.count, {"workspace_id": tx.workspace_id, "most": most})
+    return await tx.fetch_value(int, sql.rooms.count, {"most": most})
 
 
 async def append(tx: Tx, message: NewMessage) -> Message | None:
@@ -106,7 +97,6 @@ async def append(tx: Tx, message: NewMessage) -> Message | None:
         "text": message.text,
         "run_id": message.run_id,
         "job_id": message.job_id,
-        "now": tx.now,
     }
     seq = await tx.fetch_one_as(int, sql.rooms.append_message, params)
     if seq is None:
@@ -134,8 +124,7 @@ async def list_messages(tx: Tx, room_id: RoomId, after: int, limit: int) -> list
 
 
 async def find_message_of_run(tx: Tx, run_id: RunId) -> Message | None:
-    params = {"workspace_id": tx.workspace_id, "run_id": run_id}
-    return await tx.fetch_one_as(Message, sql.rooms.find_message_of_run, params)
+    return await tx.fetch_one_as(Message, sql.rooms.find_message_of_run, {"run_id": run_id})
 
 
 async def prune(tx: Tx, before: datetime, limit: int) -> tuple[int, int]:

@@ -42,13 +42,11 @@ async def insert(
     tx: Tx, secret_id: SecretId, name: str, agents: Sequence[PrincipalId], key_id: str, sealed_value: bytes
 ) -> None:
     params = {
-        "workspace_id": tx.workspace_id,
         "id": secret_id,
         "name": name,
         "agents": list(agents),
         "key_id": key_id,
         "sealed_value": sealed_value,
-        "now": tx.now,
     }
     if not await tx.execute(sql.secrets.insert, params):
         raise Conflict(
@@ -58,91 +56,73 @@ async def insert(
 
 
 async def count(tx: Tx) -> int:
-    return await tx.fetch_value(int, sql.secrets.count, {"workspace_id": tx.workspace_id})
+    return await tx.fetch_value(int, sql.secrets.count)
 
 
 async def get(tx: Tx, secret_id: SecretId, agent: PrincipalId | None = None) -> SecretRow | None:
     """Load a secret; with `agent`, only if the agent may name it."""
-    params = {"workspace_id": tx.workspace_id, "id": secret_id, "agent": agent}
-    return await tx.fetch_one_as(SecretRow, sql.secrets.get, params)
+    return await tx.fetch_one_as(SecretRow, sql.secrets.get, {"id": secret_id, "agent": agent})
 
 
 async def lock(tx: Tx, secret_id: SecretId) -> SecretRow | None:
     """Lock the secret and return it, without counting its users."""
-    params = {"workspace_id": tx.workspace_id, "id": secret_id}
-    return await tx.fetch_one_as(SecretRow, sql.secrets.lock, params)
+    return await tx.fetch_one_as(SecretRow, sql.secrets.lock, {"id": secret_id})
 
 
 async def page(
     tx: Tx, after: str, limit: int, *, name: str | None, agent: PrincipalId | None
 ) -> list[SecretRow]:
     """List secrets in the order of their names."""
-    params = {"workspace_id": tx.workspace_id, "after": after, "limit": limit, "name": name, "agent": agent}
+    params = {"after": after, "limit": limit, "name": name, "agent": agent}
     return await tx.fetch_as(SecretRow, sql.secrets.page, params)
 
 
 async def reseal(tx: Tx, secret_id: SecretId, version: int, key_id: str, sealed_value: bytes) -> None:
-    params = {
-        "workspace_id": tx.workspace_id,
-        "id": secret_id,
-        "version": version,
-        "key_id": key_id,
-        "sealed_value": sealed_value,
-    }
-    await tx.execute(sql.secrets.reseal, {**params, "now": tx.now})
+    params = {"id": secret_id, "version": version, "key_id": key_id, "sealed_value": sealed_value}
+    await tx.execute(sql.secrets.reseal, params)
 
 
 async def set_agents(tx: Tx, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
-    params = {"workspace_id": tx.workspace_id, "id": secret_id, "agents": list(agents), "now": tx.now}
-    await tx.execute(sql.secrets.set_agents, params)
+    await tx.execute(sql.secrets.set_agents, {"id": secret_id, "agents": list(agents)})
 
 
 async def delete(tx: Tx, secret_id: SecretId) -> None:
-    await tx.execute(sql.secrets.delete, {"workspace_id": tx.workspace_id, "id": secret_id})
+    await tx.execute(sql.secrets.delete, {"id": secret_id})
 
 
 async def list_users(
     tx: Tx, name: str, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
     """List ids and names of the jobs that name it, in the order of ids, without archived ones."""
-    params = {
-        "workspace_id": tx.workspace_id,
-        "name": name,
-        "after": after,
-        "limit": limit,
-        "owner_id": visible_owner,
-    }
+    params = {"name": name, "after": after, "limit": limit, "owner_id": visible_owner}
     return await tx.fetch_pairs(JobId, str, sql.secrets.list_users, params)
 
 
 async def lock_names(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
     """Keep these secrets from being deleted until the transaction ends, and return the agents of each that exists."""
-    params = {"workspace_id": tx.workspace_id, "names": list(names)}
+    params = {"names": list(names)}
     return dict(await tx.fetch_pairs(str, frozenset[PrincipalId], sql.secrets.lock_names, params))
 
 
 async def list_names(tx: Tx, agent: PrincipalId | None, limit: int) -> list[str]:
-    params = {"workspace_id": tx.workspace_id, "agent": agent, "limit": limit}
-    return await tx.fetch_as(str, sql.secrets.list_names, params)
+    return await tx.fetch_as(str, sql.secrets.list_names, {"agent": agent, "limit": limit})
 
 
 async def link(tx: Tx, job_id: JobId, names: Collection[str]) -> None:
     """Make these the secrets that a job names."""
-    params = {"workspace_id": tx.workspace_id, "job_id": job_id, "names": sorted(names)}
+    params = {"job_id": job_id, "names": sorted(names)}
     await tx.execute(sql.secrets.unlink, params)
     if names:
         await tx.execute(sql.secrets.link, params)
 
 
 async def load_sealed(tx: Tx, names: Collection[str]) -> dict[str, SealedSecret]:
-    params = {"workspace_id": tx.workspace_id, "names": list(names)}
-    rows = await tx.fetch_as(_NamedSecret, sql.secrets.load_sealed, params)
+    rows = await tx.fetch_as(_NamedSecret, sql.secrets.load_sealed, {"names": list(names)})
     return {row.name: row.secret for row in rows}
 
 
 async def list_agents(tx: Tx, ids: Collection[PrincipalId]) -> set[PrincipalId]:
-    params = {"workspace_id": tx.workspace_id, "ids": list(ids)}
-    return set(await tx.fetch_as(PrincipalId, sql.secrets.list_agents, params))
+    return set(await tx.fetch_as(PrincipalId, sql.secrets.list_agents, {"ids": list(ids)}))
 
 
 async def count_by_master_key(tx: Tx) -> Mapping[str, int]:
@@ -165,8 +145,7 @@ async def reseal_all(tx: Tx, key_id: str, boxes: Mapping[SecretId, bytes]) -> No
 
 async def list_unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tuple[str, str]]:
     """List workspace slug and name of secrets that none of these keys opens."""
-    params = {"known": list(known), "limit": limit}
-    return await tx.fetch_pairs(str, str, sql.secrets.list_unreadable, params)
+    return await tx.fetch_pairs(str, str, sql.secrets.list_unreadable, {"known": list(known), "limit": limit})
 
 
 async def delete_all(tx: Tx, workspace_id: WorkspaceId) -> int:

@@ -55,8 +55,7 @@ async def _mark_done(tx: Tx, entry: AuditEntry) -> None:
 
 def _params(tx: Tx, entry: AuditEntry) -> dict[str, Any]:
     return {
-        "workspace_id": tx.workspace_id,
-        "now": tx.now,
+        "workspace_id": tx.workspace_id,  # None: of the installation
         "actor": entry.by.name,
         "key_id": entry.by.key_id,
         "address": entry.by.address,
@@ -100,7 +99,6 @@ async def list_records(
     """List the audit of the transaction's workspace, or of the installation, newest first."""
     before_at, before_id = before or (None, None)
     params = {
-        "workspace_id": tx.workspace_id,
         "actor": filters.actor,
         "action": filters.action,
         "object_kind": filters.object_kind,

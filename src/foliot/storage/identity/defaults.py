@@ -36,7 +36,17 @@ class LoadedDefaults:
 
 async def lock_shared(tx: Tx) -> None:
     """Keep the defaults of the workspace and of the installation as they are until the transaction ends."""
-    await tx.execute(sql.defaults.lock_shared, {"workspace_id": tx.workspace_id})
+    await tx.execute(sql.defaults.lock_shared)
+
+
+async def load_locked(tx: Tx, workspace_id: WorkspaceId) -> JobDefaults:
+    """Load the defaults under a shared lock; a transaction that writes several jobs loads them once."""
+    name = f"defaults:{workspace_id}"
+    if name not in tx.locked:
+        await lock_shared(tx)
+        tx.locked[name] = (await load(tx, workspace_id)).values
+    values: JobDefaults = tx.locked[name]
+    return values
 
 
 async def lock_workspace(tx: Tx, workspace_id: WorkspaceId) -> None:
@@ -79,8 +89,7 @@ async def next_unapplied(tx: Tx) -> WorkspaceId | None:
 
 async def list_inheriting(tx: Tx, after: JobId, limit: int) -> list[InheritingJob]:
     """List jobs of the transaction's workspace that inherit a value, in the order of ids."""
-    params = {"workspace_id": tx.workspace_id, "after": after, "limit": limit}
-    return await tx.fetch_as(InheritingJob, sql.defaults.list_inheriting, params)
+    return await tx.fetch_as(InheritingJob, sql.defaults.list_inheriting, {"after": after, "limit": limit})
 
 
 async def mark_applied(tx: Tx, workspace_id: WorkspaceId, revision: int) -> None:

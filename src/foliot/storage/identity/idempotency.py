@@ -67,12 +67,10 @@ async def acquire(
 ) -> bool:
     """Take the key for a request: a free one, one from before `expired`, or one idle since before `abandoned`."""
     params = {
-        "workspace_id": tx.workspace_id,
         "principal_id": request.principal_id,
         "key": request.key,
         "fingerprint": request.fingerprint,
         "holder_id": holder_id,
-        "now": tx.now,
         "expired": expired,
         "abandoned": abandoned,
     }
@@ -80,14 +78,14 @@ async def acquire(
 
 
 async def load_record(tx: Tx, request: IdempotentRequest) -> IdempotencyRecord | None:
-    params = {"workspace_id": tx.workspace_id, "principal_id": request.principal_id, "key": request.key}
+    params = {"principal_id": request.principal_id, "key": request.key}
     return await tx.fetch_one_as(IdempotencyRecord, sql.idempotency.load_record, params)
 
 
 async def mark_done(tx: Tx, holder_id: UUID, thing: tuple[str, str]) -> None:
     """Record, in the transaction of the requested change, that it is done: from its commit on a repeat does not act."""
     kind, thing_id = thing
-    params = {"holder_id": holder_id, "kind": kind, "id": thing_id, "now": tx.now}
+    params = {"holder_id": holder_id, "kind": kind, "id": thing_id}
     if await tx.execute(sql.idempotency.mark_done, params) != 1:
         raise _taken_over()
 
@@ -102,7 +100,7 @@ async def load_progress(tx: Tx, holder_id: UUID) -> dict[str, Any] | None:
 
 async def store_progress(tx: Tx, holder_id: UUID, progress: Mapping[str, Any]) -> None:
     """Record, in the transaction of a part, how far the request is: a repeat continues there. The last part calls `mark_done`."""
-    params = {"holder_id": holder_id, "progress": Jsonb(dict(progress)), "now": tx.now}
+    params = {"holder_id": holder_id, "progress": Jsonb(dict(progress))}
     if await tx.execute(sql.idempotency.store_progress, params) != 1:
         raise _taken_over()
 

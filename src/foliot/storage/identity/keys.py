@@ -94,20 +94,18 @@ async def insert_key(
         "is_session": is_session,
         "max_jobs": budget.max_jobs,
         "min_interval": budget.min_interval,
-        "now": tx.now,
     }
     await tx.execute(sql.keys.insert, params)
 
 
 async def find_presented(tx: Tx, key_hash: bytes) -> PresentedKey | None:
     """Find the valid key with this hash. The transaction must have been opened with the hash."""
-    return await tx.fetch_one_as(PresentedKey, sql.keys.find_presented, {"key_hash": key_hash, "now": tx.now})
+    return await tx.fetch_one_as(PresentedKey, sql.keys.find_presented, {"key_hash": key_hash})
 
 
 async def touch(tx: Tx, key_hash: bytes) -> None:
     """Record a use, at most once a minute. The transaction must have been opened with the hash."""
-    params = {"key_hash": key_hash, "now": tx.now, "before": tx.now - TOUCH_AFTER}
-    await tx.execute(sql.keys.touch, params)
+    await tx.execute(sql.keys.touch, {"key_hash": key_hash, "before": tx.now - TOUCH_AFTER})
 
 
 async def page(
@@ -125,7 +123,6 @@ async def page(
         "own": visible.own,
         "is_admin": visible.is_admin,
         "is_system": visible.is_system,
-        "workspace_id": tx.workspace_id,
         "id": key_id,
         "principal_id": principal_id,
         "is_revoked": is_revoked,
@@ -150,26 +147,25 @@ async def change(
 
 async def revoke(tx: Tx, key_id: KeyId) -> bool:
     """Revoke the key and return whether it was unrevoked before."""
-    return await tx.execute(sql.keys.revoke, {"id": key_id, "now": tx.now}) > 0
+    return await tx.execute(sql.keys.revoke, {"id": key_id}) > 0
 
 
 async def count_valid(tx: Tx) -> int:
     """Count the valid keys of the transaction's workspace."""
-    params = {"workspace_id": tx.workspace_id, "now": tx.now}
-    return await tx.fetch_value(int, sql.keys.count_valid, params)
+    return await tx.fetch_value(int, sql.keys.count_valid)
 
 
 async def revoke_of_principal(tx: Tx, principal_id: PrincipalId) -> int:
-    return await tx.execute(sql.keys.revoke_of_principal, {"principal_id": principal_id, "now": tx.now})
+    return await tx.execute(sql.keys.revoke_of_principal, {"principal_id": principal_id})
 
 
 async def revoke_of_workspace(tx: Tx, workspace_id: WorkspaceId) -> int:
-    return await tx.execute(sql.keys.revoke_of_workspace, {"workspace_id": workspace_id, "now": tx.now})
+    return await tx.execute(sql.keys.revoke_of_workspace, {"workspace_id": workspace_id})
 
 
 async def lock_maker(tx: Tx, key_id: KeyId) -> bool:
     """Check that this key may create others, and keep it from being revoked until the transaction ends."""
-    return bool(await tx.fetch_one_as(bool, sql.keys.lock_maker, {"id": key_id, "now": tx.now}))
+    return bool(await tx.fetch_one_as(bool, sql.keys.lock_maker, {"id": key_id}))
 
 
 async def session_maker(tx: Tx, key_id: KeyId) -> Maker | None:
@@ -179,7 +175,7 @@ async def session_maker(tx: Tx, key_id: KeyId) -> Maker | None:
 
 async def maker_of(tx: Tx, key_id: KeyId) -> Maker | None:
     """The key that made this one, if it is still valid."""
-    return await tx.fetch_one_as(Maker, sql.keys.maker_of, {"id": key_id, "now": tx.now})
+    return await tx.fetch_one_as(Maker, sql.keys.maker_of, {"id": key_id})
 
 
 async def lock_one(tx: Tx, key_id: KeyId) -> None:
@@ -213,4 +209,4 @@ async def lock_family(tx: Tx, key_id: KeyId) -> list[StoredKey]:
 
 async def _list_made_by(tx: Tx, makers: Sequence[KeyId]) -> list[_MadeKey]:
     await tx.execute(sql.keys.set_makers, {"makers": list(makers)})
-    return await tx.fetch_as(_MadeKey, sql.keys.list_made_by, {"makers": list(makers), "now": tx.now})
+    return await tx.fetch_as(_MadeKey, sql.keys.list_made_by, {"makers": list(makers)})

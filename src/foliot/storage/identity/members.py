@@ -37,7 +37,6 @@ EVERYBODY = MemberFilter()
 async def page(tx: Tx, filters: MemberFilter, before: PrincipalId | None, limit: int) -> list[Member]:
     """List the members of the transaction's workspace, newest first."""
     params = {
-        "workspace_id": tx.workspace_id,
         "id": filters.id,
         "kind": filters.kind and filters.kind.value,
         "is_active": filters.is_active,
@@ -53,14 +52,13 @@ async def get(tx: Tx, principal_id: PrincipalId) -> Member | None:
 
 async def lock(tx: Tx, principal_id: PrincipalId) -> int:
     """Lock the member and all administrators, and return the number of other administrators."""
-    params = {"workspace_id": tx.workspace_id, "id": principal_id}
+    params = {"id": principal_id}
     return sum(found != principal_id for found in await tx.fetch_as(PrincipalId, sql.members.lock, params))
 
 
 async def lock_shared(tx: Tx, given: str) -> list[Member]:
     """List the members of this name, id or address, and keep them from being changed until the transaction ends."""
-    params = {"workspace_id": tx.workspace_id, "given": given}
-    return await tx.fetch_as(Member, sql.members.lock_shared, params)
+    return await tx.fetch_as(Member, sql.members.lock_shared, {"given": given})
 
 
 async def find(tx: Tx, principal_id: PrincipalId) -> Member | None:
@@ -70,8 +68,7 @@ async def find(tx: Tx, principal_id: PrincipalId) -> Member | None:
 
 async def find_person(tx: Tx, email: str) -> Principal | None:
     """Find the active person of the workspace with this address."""
-    params = {"workspace_id": tx.workspace_id, "email": email}
-    return await tx.fetch_one_as(Principal, sql.members.find_person, params)
+    return await tx.fetch_one_as(Principal, sql.members.find_person, {"email": email})
 
 
 async def insert(tx: Tx, principal: Principal, email: str | None) -> None:
@@ -89,7 +86,6 @@ async def insert_principal(tx: Tx, principal: Principal, *, email: str | None = 
         "name": principal.name,
         "email": email,
         "role": principal.role.value,
-        "now": tx.now,
     }
     await tx.execute(sql.members.insert, params)
 

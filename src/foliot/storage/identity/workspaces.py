@@ -47,7 +47,7 @@ async def insert_missing(
     tx: Tx, workspace_id: WorkspaceId, slug: str, name: str, timezone: str = "UTC"
 ) -> None:
     """Insert the workspace unless the slug exists."""
-    params = {"id": workspace_id, "slug": slug, "name": name, "timezone": timezone, "now": tx.now}
+    params = {"id": workspace_id, "slug": slug, "name": name, "timezone": timezone}
     await tx.execute(sql.workspaces.insert_missing, params)
 
 
@@ -99,7 +99,7 @@ async def set_timezone(tx: Tx, workspace_id: WorkspaceId, timezone: str) -> None
 
 
 async def archive(tx: Tx, workspace_id: WorkspaceId) -> None:
-    await tx.execute(sql.workspaces.archive, {"id": workspace_id, "now": tx.now})
+    await tx.execute(sql.workspaces.archive, {"id": workspace_id})
 
 
 async def find_unfinished(tx: Tx) -> WorkspaceId | None:
@@ -109,36 +109,29 @@ async def find_unfinished(tx: Tx) -> WorkspaceId | None:
 
 async def load_usage(tx: Tx, most: int) -> WorkspaceUsage:
     """Count the jobs of the transaction's workspace, up to `most`."""
-    params = {"id": tx.workspace_id, "most": most}
+    params = {"most": most}
     return await tx.fetch_one_as(WorkspaceUsage, sql.workspaces.load_usage, params) or WorkspaceUsage(True, 0)
 
 
 async def count_jobs_created(tx: Tx, start: datetime, end: datetime, most: int) -> int:
     """Count the jobs created in that time, archived ones included, up to `most`."""
-    params = {
-        "id": tx.workspace_id,
-        "first": first_id_at(start),
-        "past": first_id_at(end),
-        "most": most,
-    }
+    params = {"first": first_id_at(start), "past": first_id_at(end), "most": most}
     return await tx.fetch_value(int, sql.workspaces.count_jobs_created, params)
 
 
 async def count_owned_jobs(tx: Tx, owner_id: PrincipalId, most: int) -> int:
     """Count the jobs of one owner that are not archived, up to `most`."""
-    params = {"id": tx.workspace_id, "owner_id": owner_id, "most": most}
-    return await tx.fetch_value(int, sql.workspaces.count_owned_jobs, params)
+    return await tx.fetch_value(int, sql.workspaces.count_owned_jobs, {"owner_id": owner_id, "most": most})
 
 
 async def lock_quota(tx: Tx) -> None:
     """Serialise quota checks of the workspace until the transaction ends."""
-    await tx.execute(sql.workspaces.lock_quota, {"id": tx.workspace_id})
+    await tx.execute(sql.workspaces.lock_quota)
 
 
 async def list_open_jobs(tx: Tx, limit: int) -> list[JobId]:
     """List the jobs of the transaction's workspace that are not archived."""
-    params = {"workspace_id": tx.workspace_id, "limit": limit}
-    return await tx.fetch_as(JobId, sql.workspaces.list_open_jobs, params)
+    return await tx.fetch_as(JobId, sql.workspaces.list_open_jobs, {"limit": limit})
 
 
 async def stop_timers(tx: Tx, job_ids: Sequence[JobId]) -> None:
@@ -147,5 +140,4 @@ async def stop_timers(tx: Tx, job_ids: Sequence[JobId]) -> None:
 
 
 async def list_leases(tx: Tx, job_ids: Sequence[JobId]) -> list[LeaseKey]:
-    params = {"workspace_id": tx.workspace_id, "job_ids": list(job_ids)}
-    return await tx.fetch_as(LeaseKey, sql.workspaces.list_leases, params)
+    return await tx.fetch_as(LeaseKey, sql.workspaces.list_leases, {"job_ids": list(job_ids)})

@@ -47,16 +47,16 @@ SELECT id FROM workspaces
 -- workspace.
 SELECT workspaces.archived_at IS NOT NULL AS is_archived,
        (SELECT count(*) FROM (SELECT FROM jobs WHERE jobs.workspace_id = workspaces.id AND status <> 'archived' LIMIT %(most)s) AS counted) AS jobs
-  FROM workspaces WHERE id = %(id)s;
+  FROM workspaces WHERE id = %(workspace_id)s;
 
 -- name: count_jobs_created
 -- Ids begin with the instant of creation. ORDER BY: without it the planner might read the whole workspace to count a few.
 SELECT count(*)
-  FROM (SELECT id FROM jobs WHERE workspace_id = %(id)s AND id >= %(first)s AND id < %(past)s ORDER BY id LIMIT %(most)s) AS counted;
+  FROM (SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND id >= %(first)s AND id < %(past)s ORDER BY id LIMIT %(most)s) AS counted;
 
 -- name: lock_quota
 -- NO KEY UPDATE: waits for other transactions that count, not for foreign keys of their inserts.
-SELECT id FROM workspaces WHERE id = %(id)s FOR NO KEY UPDATE;
+SELECT id FROM workspaces WHERE id = %(workspace_id)s FOR NO KEY UPDATE;
 
 -- name: list_open_jobs
 SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND status <> 'archived' ORDER BY id LIMIT %(limit)s;
@@ -69,4 +69,4 @@ UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1
 SELECT run_id, fence, worker_id FROM leases WHERE workspace_id = %(workspace_id)s AND job_id = ANY (%(job_ids)s::uuid[]);
 
 -- name: count_owned_jobs
-SELECT count(*) FROM (SELECT FROM jobs WHERE workspace_id = %(id)s AND owner_id = %(owner_id)s AND status <> 'archived' LIMIT %(most)s) AS counted;
+SELECT count(*) FROM (SELECT FROM jobs WHERE workspace_id = %(workspace_id)s AND owner_id = %(owner_id)s AND status <> 'archived' LIMIT %(most)s) AS counted;

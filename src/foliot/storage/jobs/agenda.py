@@ -62,7 +62,7 @@ async def list_upcoming(
     `held`: a freeze holds timers, so their next times are unknown.
     """
     if filters == ALL and not held and await is_large(tx):
-        params = {"workspace_id": tx.workspace_id, "end": end, "limit": limit}
+        params = {"end": end, "limit": limit}
         found = await tx.fetch_as(UpcomingJob, sql.agenda.list_upcoming_by_due, params)
         found += await tx.fetch_as(UpcomingJob, sql.agenda.list_upcoming_after_pauses, params)
         return sorted(found, key=attrgetter("since", "id"))[:limit]
@@ -70,7 +70,6 @@ async def list_upcoming(
         UpcomingJob,
         sql.agenda.list_upcoming,
         {
-            "workspace_id": tx.workspace_id,
             "end": end,
             "held": held,
             "job_id": filters.job_id,
@@ -87,7 +86,6 @@ async def sample_upcoming(
 ) -> tuple[int, list[UpcomingJob]]:
     """Return how many jobs may have times before `end`, and at most `most` of them: every n-th, in a mixed order."""
     params = {
-        "workspace_id": tx.workspace_id,
         "end": end,
         "job_id": filters.job_id,
         "queue": filters.queue,
@@ -104,16 +102,14 @@ async def is_large(tx: Tx) -> bool:
 
     The timers of a small workspace are found through its jobs.
     """
-    params = {"workspace_id": tx.workspace_id, "least": LEAST, "most": MOST_COUNTED, "part": PART}
+    params = {"least": LEAST, "most": MOST_COUNTED, "part": PART}
     share = await tx.fetch_value(_TimerShare, sql.agenda.load_timer_share, params)
     return share.own >= max(LEAST, min(MOST_COUNTED, int(share.timers / PART)))
 
 
 async def find_next_run(tx: Tx) -> datetime | None:
     """Return when a job of this large workspace runs next."""
-    rows = await tx.fetch_as(
-        _Timer, sql.agenda.list_first_due, {"workspace_id": tx.workspace_id, "limit": FIRST_DUE}
-    )
+    rows = await tx.fetch_as(_Timer, sql.agenda.list_first_due, {"limit": FIRST_DUE})
     first = min((row.next_at for row in rows if row.next_at is not None), default=None)
     # Timers beyond these are due no earlier than the last of them, and so run no earlier.
     if len(rows) < FIRST_DUE or (first is not None and first <= rows[-1].due_at):
@@ -123,15 +119,14 @@ async def find_next_run(tx: Tx) -> datetime | None:
 
 async def find_next_run_of(tx: Tx, owner_id: PrincipalId | None) -> datetime | None:
     """Return when a job of this workspace, or of one owner in it, runs next."""
-    params = {"workspace_id": tx.workspace_id, "owner_id": owner_id}
-    return await tx.fetch_one_as(datetime, sql.agenda.find_next_run, params)
+    return await tx.fetch_one_as(datetime, sql.agenda.find_next_run, {"owner_id": owner_id})
 
 
 async def load_usual_durations(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, timedelta]:
     """Return the usual duration of each job's runs; without an entry for a job that never succeeded."""
     if not job_ids:
         return {}
-    params = {"workspace_id": tx.workspace_id, "job_ids": list(job_ids), "scan": MOST_SCANNED}
+    params = {"job_ids": list(job_ids), "scan": MOST_SCANNED}
     return dict(await tx.fetch_pairs(JobId, timedelta, sql.agenda.load_usual_durations, params))
 
 

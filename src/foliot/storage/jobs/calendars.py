@@ -93,14 +93,14 @@ async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[CalendarRow]
 
 
 async def insert(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
-    params = {**_columns(calendar_id, calendar), "workspace_id": tx.workspace_id, "now": tx.now}
+    params = _columns(calendar_id, calendar)
     if not await tx.execute(sql.calendars.insert, params):
         raise _taken(calendar.name)
 
 
 async def update(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
     try:
-        await tx.execute(sql.calendars.update, {**_columns(calendar_id, calendar), "now": tx.now})
+        await tx.execute(sql.calendars.update, _columns(calendar_id, calendar))
     except UniqueViolation:
         raise _taken(calendar.name) from None
 
@@ -147,7 +147,7 @@ async def link(tx: Tx, job_id: JobId, ids: Sequence[CalendarId]) -> None:
     """Make these the calendars that a job names. Refuse unknown ones, and too many rules."""
     found = await lock_shared(tx, ids) if ids else NO_CALENDARS
     check_calendars_of_job(sum(len(found.known[each].rules) for each in ids))
-    params = {"workspace_id": tx.workspace_id, "job_id": job_id, "ids": list(ids)}
+    params = {"job_id": job_id, "ids": list(ids)}
     await tx.execute(sql.calendars.unlink, params)
     if ids:
         await tx.execute(sql.calendars.link, params)

@@ -43,14 +43,13 @@ async def consume(tx: Tx, consumed: Sequence[tuple[JobId, ConsumedRun]]) -> None
 
 async def lock_graph(tx: Tx) -> None:
     """Serialise edits of the workspace's edges until the transaction ends. Lock order: before any timer."""
-    await tx.execute(sql.dependencies.lock_graph, {"workspace_id": tx.workspace_id})
+    await tx.execute(sql.dependencies.lock_graph)
 
 
 async def load_graph(tx: Tx) -> dict[JobId, list[JobId]]:
     """Load the upstreams of every job of the workspace that has any."""
     found: dict[JobId, list[JobId]] = {}
-    params = {"workspace_id": tx.workspace_id}
-    for job_id, upstream_id in await tx.fetch_pairs(JobId, JobId, sql.dependencies.list_edges, params):
+    for job_id, upstream_id in await tx.fetch_pairs(JobId, JobId, sql.dependencies.list_edges):
         found.setdefault(job_id, []).append(upstream_id)
     return found
 
@@ -72,7 +71,6 @@ async def load_names(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, tuple[str,
 async def replace_edges(tx: Tx, job_id: JobId, edges: Sequence[Edge], touched: Iterable[JobId]) -> None:
     """Make these the edges of a job. The caller has locked `touched`, the jobs that gain or lose one."""
     params = {
-        "workspace_id": tx.workspace_id,
         "job_id": job_id,
         "upstream_ids": [edge.upstream for edge in edges],
         "on": [edge.on.value for edge in edges],

@@ -37,7 +37,7 @@ class ScopedFreeze:
 
 async def list_since(tx: Tx, earliest: datetime) -> list[ScopedFreeze]:
     """List the freezes in force at any time from `earliest` until now."""
-    return await tx.fetch_as(ScopedFreeze, _LIST_SINCE, {"now": tx.now, "since": earliest})
+    return await tx.fetch_as(ScopedFreeze, _LIST_SINCE, {"since": earliest})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,6 @@ async def insert(tx: Tx, frozen: ScopedFreeze, by: str) -> None:
             "running": freeze.running.value,
             "reason": freeze.reason,
             "by": by,
-            "now": tx.now,
         },
     )
 
@@ -107,8 +106,7 @@ async def lock(tx: Tx, freeze_id: FreezeId) -> FreezeRow | None:
 
 async def page(tx: Tx, before: UUID, limit: int, *, ended: bool) -> list[FreezeRow]:
     """List freezes, newest first."""
-    params = {"before": before, "limit": limit, "ended": ended, "now": tx.now}
-    return await tx.fetch_as(FreezeRow, _PAGE, params)
+    return await tx.fetch_as(FreezeRow, _PAGE, {"before": before, "limit": limit, "ended": ended})
 
 
 async def list_owned(tx: Tx, job_ids: Iterable[str], owner_id: PrincipalId) -> frozenset[str]:
@@ -118,7 +116,7 @@ async def list_owned(tx: Tx, job_ids: Iterable[str], owner_id: PrincipalId) -> f
 
 
 async def lift(tx: Tx, freeze_id: FreezeId, end_at: datetime, by: str) -> None:
-    await tx.execute(sql.freezes.lift, {"id": freeze_id, "end_at": end_at, "by": by, "now": tx.now})
+    await tx.execute(sql.freezes.lift, {"id": freeze_id, "end_at": end_at, "by": by})
 
 
 async def delete(tx: Tx, freeze_id: FreezeId) -> None:
@@ -126,24 +124,17 @@ async def delete(tx: Tx, freeze_id: FreezeId) -> None:
 
 
 async def list_covered_with_work(tx: Tx, freeze_id: FreezeId, after: UUID, limit: int) -> list[JobId]:
-    params = {
-        "id": freeze_id,
-        "workspace_id": tx.workspace_id,
-        "after": after,
-        "limit": limit,
-        "now": tx.now,
-    }
+    params = {"id": freeze_id, "after": after, "limit": limit}
     return await tx.fetch_as(JobId, sql.freezes.list_covered_with_work, params)
 
 
 async def list_startable_while_frozen(tx: Tx, limit: int) -> list[JobId]:
-    params = {"now": tx.now, "limit": limit}
-    return await tx.fetch_as(JobId, sql.freezes.list_startable_while_frozen, params)
+    return await tx.fetch_as(JobId, sql.freezes.list_startable_while_frozen, {"limit": limit})
 
 
 async def mark_started(tx: Tx) -> None:
     """Record that every run that could start under the freezes in force is waiting."""
-    await tx.execute(sql.freezes.mark_started, {"now": tx.now})
+    await tx.execute(sql.freezes.mark_started)
 
 
 async def list_startable(tx: Tx, job_ids: Iterable[JobId]) -> list[StartableRun]:
@@ -152,22 +143,21 @@ async def list_startable(tx: Tx, job_ids: Iterable[JobId]) -> list[StartableRun]
 
 async def list_runs_to_stop(tx: Tx, limit: int) -> list[RunId]:
     """Lock and list running runs that a freeze cancels."""
-    return await tx.fetch_as(RunId, sql.freezes.lock_runs_to_stop, {"now": tx.now, "limit": limit})
+    return await tx.fetch_as(RunId, sql.freezes.lock_runs_to_stop, {"limit": limit})
 
 
 async def list_runs_to_release(tx: Tx, limit: int) -> list[ReleasedRun]:
-    params = {"now": tx.now, "limit": limit}
-    return await tx.fetch_as(ReleasedRun, sql.freezes.list_runs_to_release, params)
+    return await tx.fetch_as(ReleasedRun, sql.freezes.list_runs_to_release, {"limit": limit})
 
 
 async def reserve_slots(tx: Tx, freeze_id: FreezeId, takes: timedelta) -> datetime:
     """Reserve start times at the freeze's rate and return the first of them."""
-    params = {"id": freeze_id, "takes": takes, "now": tx.now}
+    params = {"id": freeze_id, "takes": takes}
     return await tx.fetch_one_as(datetime, sql.freezes.reserve_slots, params) or tx.now
 
 
 async def find_lifted(tx: Tx) -> LiftedFreeze | None:
-    return await tx.fetch_one_as(LiftedFreeze, sql.freezes.find_lifted, {"now": tx.now})
+    return await tx.fetch_one_as(LiftedFreeze, sql.freezes.find_lifted)
 
 
 async def list_held_timers(tx: Tx, lifted: LiftedFreeze, limit: int) -> list[JobId]:
@@ -176,9 +166,7 @@ async def list_held_timers(tx: Tx, lifted: LiftedFreeze, limit: int) -> list[Job
 
 
 async def store_thaw_progress(tx: Tx, lifted: LiftedFreeze, to: UUID, *, done: bool) -> None:
-    await tx.execute(
-        sql.freezes.store_thaw_progress, {"id": lifted.id, "to": to, "done": done, "now": tx.now}
-    )
+    await tx.execute(sql.freezes.store_thaw_progress, {"id": lifted.id, "to": to, "done": done})
 
 
 async def count_covered_jobs(tx: Tx, frozen: ScopedFreeze, limit: int) -> tuple[list[JobId], int]:

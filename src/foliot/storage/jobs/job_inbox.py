@@ -30,8 +30,7 @@ async def lock(tx: Tx, entry_id: UUID) -> InboxEntry | None:
 async def store_result(
     tx: Tx, entry_id: UUID, *, job_id: JobId | None = None, error: str | None = None
 ) -> None:
-    params = {"id": entry_id, "job_id": job_id, "error": error, "now": tx.now}
-    await tx.execute(sql.job_inbox.store_result, params)
+    await tx.execute(sql.job_inbox.store_result, {"id": entry_id, "job_id": job_id, "error": error})
 
 
 async def prune(tx: Tx, before: datetime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from foliot.domain.filters import Query
 from foliot.domain.filters.query import JobOrder, JobPosition, JobSort
@@ -103,7 +103,7 @@ async def _find_page(
     statement = filled(
         sql.job_search.find_jobs, columns=job_columns("job."), page=page, page_order=page_order
     )
-    rows = await tx.fetch_as(_FoundJob, statement, _params(tx, conditions, limit + 1))
+    rows = await tx.fetch_as(_FoundJob, statement, {**conditions.params, "limit": limit + 1})
     last = rows[limit - 1] if len(rows) > limit else None
     items = tuple(row.job for row in rows[:limit])
     return JobPage(items, None if last is None else JobPosition(last.key, last.job.id))
@@ -115,20 +115,19 @@ async def find_ids(tx: Tx, filters: JobFilter, limit: int, after: JobId | None =
     if after is not None:
         conditions.add(f"jobs.id > {conditions.put(after)}")
     statement = filled(sql.job_search.find_ids, join=_join(filters), conditions=str(conditions))
-    return await tx.fetch_as(JobId, statement, _params(tx, conditions, limit))
+    return await tx.fetch_as(JobId, statement, {**conditions.params, "limit": limit})
 
 
 async def count_jobs(tx: Tx, filters: JobFilter, limit: int) -> int:
     """Count matching jobs, up to `limit`."""
     conditions = _conditions(filters)
     statement = filled(sql.job_search.count_jobs, join=_join(filters), conditions=str(conditions))
-    return await tx.fetch_value(int, statement, _params(tx, conditions, limit))
+    return await tx.fetch_value(int, statement, {**conditions.params, "limit": limit})
 
 
 async def find_owners(tx: Tx, names: Iterable[str]) -> list[tuple[str, PrincipalId]]:
     """Find principals by lower-case name."""
-    params = {"workspace_id": tx.workspace_id, "names": list(names)}
-    return await tx.fetch_pairs(str, PrincipalId, sql.job_search.find_owners, params)
+    return await tx.fetch_pairs(str, PrincipalId, sql.job_search.find_owners, {"names": list(names)})
 
 
 def _conditions(filters: JobFilter) -> Conditions:
@@ -190,7 +189,3 @@ def _after(order: JobOrder, key: str, after: JobPosition, conditions: Conditions
     return (
         f"{key} {sign}= {at}::{kind} AND ({key}, jobs.id) {sign} ({at}::{kind}, {conditions.put(after.id)})"
     )
-
-
-def _params(tx: Tx, conditions: Conditions, limit: int) -> dict[str, Any]:
-    return {**conditions.params, "workspace_id": tx.workspace_id, "limit": limit}

@@ -40,7 +40,6 @@ async def describe(tx: Tx, workspace_id: WorkspaceId | None, types: Sequence[Job
             "names": [each.name for each in types],
             "descriptions": [each.description for each in types],
             "schemas": [Jsonb(dict(each.config_schema)) for each in types],
-            "now": tx.now,
         },
     )
 
@@ -75,8 +74,7 @@ async def list_released_runs(tx: Tx, limit: int) -> dict[RunId, JobId]:
 
 
 async def disable(tx: Tx, name: str, reason: str) -> None:
-    params = {"workspace_id": tx.workspace_id, "type": name, "reason": reason, "now": tx.now}
-    await tx.execute(sql.job_types.disable, params)
+    await tx.execute(sql.job_types.disable, {"type": name, "reason": reason})
 
 
 async def enable(tx: Tx, name: str) -> None:

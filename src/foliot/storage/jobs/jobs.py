@@ -94,7 +94,7 @@ class StatusChange:
 
 async def is_in_app(tx: Tx, app: str, name: str) -> bool:
     """Return whether the app has a job of this name; other transactions wait with the question until this one ends."""
-    named = {"workspace_id": tx.workspace_id, "app": app, "name": name}
+    named = {"app": app, "name": name}
     await tx.execute(sql.jobs.lock_name_in_app, named)
     return await tx.fetch_value(bool, sql.jobs.is_in_app, named)
 
@@ -121,7 +121,6 @@ async def insert(
         await tx.execute(
             sql.jobs.insert,
             {
-                "workspace_id": tx.workspace_id,
                 "id": job_id,
                 "name": definition.name,
                 "type": spec.type,
@@ -132,13 +131,11 @@ async def insert(
                 "status": status.value,
                 "status_reason": None,
                 "by": by,
-                "now": tx.now,
             },
         )
     await tx.execute(
         sql.timers.insert,
         {
-            "workspace_id": tx.workspace_id,
             "job_id": job_id,
             "status": status.value,
             "spec": spec_text(spec),
@@ -163,13 +160,12 @@ async def load_owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
 
 async def list_owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[JobId]:
     """Return those of these jobs that the principal owns."""
-    params = {"ids": list(job_ids), "owner_id": by}
-    return frozenset(await tx.fetch_as(JobId, sql.jobs.list_owned, params))
+    return frozenset(await tx.fetch_as(JobId, sql.jobs.list_owned, {"ids": list(job_ids), "owner_id": by}))
 
 
 async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: RevisionAuthor) -> None:
     """Write a revision that a change elsewhere causes: schedule and zone stay. The caller has the timer's lock."""
-    params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
+    params = {"id": job_id, "definition": Jsonb(definition_json(changed))}
     await tx.execute(sql.jobs.redefine, params | {"by": author.name, "note": author.note})
     await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
 
@@ -197,7 +193,6 @@ async def edit(
                 "schedule_rev": schedule_rev,
                 "by": author.name,
                 "note": author.note,
-                "now": tx.now,
             },
         )
 
@@ -208,13 +203,12 @@ async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> N
 
 async def list_due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
     """List jobs whose pause has ended, the earliest end first."""
-    params = {"now": tx.now, "limit": limit}
-    return await tx.fetch_pairs(WorkspaceId, JobId, sql.jobs.list_due_to_resume, params)
+    return await tx.fetch_pairs(WorkspaceId, JobId, sql.jobs.list_due_to_resume, {"limit": limit})
 
 
 async def mark_purged(tx: Tx, job_id: JobId) -> None:
     """Delete its timer and hide the job; its history is deleted piece by piece."""
-    await tx.execute(sql.jobs.mark_purged, {"id": job_id, "now": tx.now})
+    await tx.execute(sql.jobs.mark_purged, {"id": job_id})
 
 
 async def next_purged(tx: Tx) -> JobId | None:
@@ -242,7 +236,6 @@ async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
             "audit_ids": tx.new_ids(len(moves)),
             "by": by,
             "engine": ENGINE,
-            "now": tx.now,
         },
     )
 

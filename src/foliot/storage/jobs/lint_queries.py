@@ -15,17 +15,11 @@ HOUR = timedelta(hours=1)
 async def count_by_minute(tx: Tx, job_id: JobId, at: datetime) -> dict[int, int]:
     """Count the other jobs that are due within the hour of `at`, by minute."""
     start = at.replace(minute=0, second=0, microsecond=0)
-    params = {
-        "workspace_id": tx.workspace_id,
-        "job_id": job_id,
-        "start": start,
-        "end": start + HOUR,
-        "most": MOST_COUNTED,
-    }
+    params = {"job_id": job_id, "start": start, "end": start + HOUR, "most": MOST_COUNTED}
     return dict(await tx.fetch_pairs(int, int, sql.lint_queries.count_by_minute, params))
 
 
 async def count_with_url(tx: Tx, job_id: JobId, url: str, most: int) -> int:
     """Count the other http jobs with this address, up to `most`."""
-    params = {"workspace_id": tx.workspace_id, "job_id": job_id, "url": url, "most": most}
+    params = {"job_id": job_id, "url": url, "most": most}
     return await tx.fetch_value(int, sql.lint_queries.count_with_url, params)

@@ -19,8 +19,7 @@ from foliot.storage.tx import Tx
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[Channel]:
     """List channels by name."""
     name, last_id = after
-    params = {"workspace_id": tx.workspace_id, "name": name, "id": last_id, "limit": limit}
-    return await tx.fetch_as(Channel, sql.channels.page, params)
+    return await tx.fetch_as(Channel, sql.channels.page, {"name": name, "id": last_id, "limit": limit})
 
 
 async def get(tx: Tx, channel_id: ChannelId) -> Channel | None:
@@ -34,8 +33,7 @@ async def lock(tx: Tx, *ids: ChannelId) -> set[ChannelId]:
 
 async def load_states(tx: Tx) -> dict[ChannelId, ChannelState]:
     """Lock the channels of the workspace that may send, and return their windows."""
-    params = {"workspace_id": tx.workspace_id}
-    return {each.id: each for each in await tx.fetch_as(ChannelState, sql.channels.load_states, params)}
+    return {each.id: each for each in await tx.fetch_as(ChannelState, sql.channels.load_states)}
 
 
 async def list_existing(tx: Tx, ids: Collection[ChannelId]) -> set[ChannelId]:
@@ -43,7 +41,7 @@ async def list_existing(tx: Tx, ids: Collection[ChannelId]) -> set[ChannelId]:
 
 
 async def insert(tx: Tx, channel_id: ChannelId, definition: ChannelDefinition) -> None:
-    params = {**_columns(channel_id, definition), "workspace_id": tx.workspace_id, "now": tx.now}
+    params = _columns(channel_id, definition)
     if not await tx.execute(sql.channels.insert, params):
         raise _taken(definition.name)
 
@@ -51,7 +49,7 @@ async def insert(tx: Tx, channel_id: ChannelId, definition: ChannelDefinition) -
 async def update(tx: Tx, channel_id: ChannelId, definition: ChannelDefinition) -> None:
     """Replace a channel and start it again: refused addresses are tried anew."""
     try:
-        await tx.execute(sql.channels.update, {**_columns(channel_id, definition), "now": tx.now})
+        await tx.execute(sql.channels.update, _columns(channel_id, definition))
     except UniqueViolation:
         raise _taken(definition.name) from None
     await tx.execute(sql.channels.delete_refused, {"id": channel_id})
@@ -73,22 +71,19 @@ async def save_states(tx: Tx, states: Sequence[ChannelState]) -> None:
 
 
 async def record_success(tx: Tx, channel_id: ChannelId) -> None:
-    await tx.execute(sql.channels.record_success, {"id": channel_id, "now": tx.now})
+    await tx.execute(sql.channels.record_success, {"id": channel_id})
 
 
 async def record_failure(tx: Tx, channel_id: ChannelId, error: str, *, disables: bool = False) -> None:
-    params = {"id": channel_id, "error": error, "disables": disables, "now": tx.now}
-    await tx.execute(sql.channels.record_failure, params)
+    await tx.execute(sql.channels.record_failure, {"id": channel_id, "error": error, "disables": disables})
 
 
 async def add_refused(tx: Tx, channel_id: ChannelId, refused: Sequence[RefusedAddress]) -> None:
     if refused:
         params = {
-            "workspace_id": tx.workspace_id,
             "id": channel_id,
             "addresses": [each.address for each in refused],
             "reasons": [each.reason for each in refused],
-            "now": tx.now,
         }
         await tx.execute(sql.channels.add_refused, params)
 
@@ -96,7 +91,6 @@ async def add_refused(tx: Tx, channel_id: ChannelId, refused: Sequence[RefusedAd
 async def insert_entries(tx: Tx, entries: Sequence[WaitingEntry]) -> None:
     if entries:
         params = {
-            "workspace_id": tx.workspace_id,
             "channel_ids": [each.channel_id for each in entries],
             "incident_ids": [each.incident_id for each in entries],
             "kinds": [each.entry.kind.value for each in entries],
@@ -106,21 +100,18 @@ async def insert_entries(tx: Tx, entries: Sequence[WaitingEntry]) -> None:
             "failures": [each.entry.failures for each in entries],
             "recipients": [Jsonb(list(each.recipients)) for each in entries],
             "due_ats": [each.due_at for each in entries],
-            "now": tx.now,
         }
         await tx.execute(sql.channels.insert_entries, params)
 
 
 async def take_due_entries(tx: Tx, ids: Collection[ChannelId]) -> list[WaitingEntry]:
     """Remove and return the entries of digests that are due. The caller has locked the channels."""
-    params = {"workspace_id": tx.workspace_id, "ids": list(ids), "now": tx.now}
-    return await tx.fetch_as(WaitingEntry, sql.channels.take_due_entries, params)
+    return await tx.fetch_as(WaitingEntry, sql.channels.take_due_entries, {"ids": list(ids)})
 
 
 async def list_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
     """List the names of channels that use this secret."""
-    params = {"workspace_id": tx.workspace_id, "secret": secret, "limit": limit}
-    return await tx.fetch_as(str, sql.channels.list_by_secret, params)
+    return await tx.fetch_as(str, sql.channels.list_by_secret, {"secret": secret, "limit": limit})
 
 
 def _columns(channel_id: ChannelId, definition: ChannelDefinition) -> dict[str, object]:

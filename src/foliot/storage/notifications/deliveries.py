@@ -95,7 +95,6 @@ async def insert(tx: Tx, messages: Sequence[PlannedMessage]) -> list[DeliveryId]
         behind.append(key in seen)
         seen.add(key)
     params = {
-        "workspace_id": tx.workspace_id,
         "ids": ids,
         "ordering_keys": keys,
         "positions": [each.position for each in messages],
@@ -107,7 +106,6 @@ async def insert(tx: Tx, messages: Sequence[PlannedMessage]) -> list[DeliveryId]
         "events": [each.content.event.value for each in messages],
         "recipients": [Jsonb(list(each.recipients)) for each in messages],
         "contents": [Jsonb(encode(each.content)) for each in messages],
-        "now": tx.now,
     }
     await tx.execute(sql.deliveries.insert, params)
     return ids
@@ -133,7 +131,6 @@ async def set_answer(tx: Tx, delivery_id: DeliveryId, answer: str) -> None:
 async def page(tx: Tx, filters: DeliveryFilter, before: UUID, limit: int) -> list[DeliveryRecord]:
     """List deliveries, newest first."""
     params = {
-        "workspace_id": tx.workspace_id,
         "channel_id": filters.channel_id,
         "incident_id": filters.incident_id,
         "job_id": filters.job_id,
@@ -141,15 +138,14 @@ async def page(tx: Tx, filters: DeliveryFilter, before: UUID, limit: int) -> lis
         "state": None if filters.state is None else filters.state.value,
         "before": before,
         "limit": limit,
-        "now": tx.now,
     }
     return await tx.fetch_as(DeliveryRecord, sql.deliveries.page, params)
 
 
 async def get(tx: Tx, delivery_id: DeliveryId) -> DeliveryRecord | None:
-    return await tx.fetch_one_as(DeliveryRecord, sql.deliveries.get, {"id": delivery_id, "now": tx.now})
+    return await tx.fetch_one_as(DeliveryRecord, sql.deliveries.get, {"id": delivery_id})
 
 
 async def replay(tx: Tx, delivery_id: DeliveryId) -> bool:
     """Send an ended delivery again. The caller has locked its channel."""
-    return await tx.execute(sql.deliveries.replay, {"id": delivery_id, "now": tx.now}) > 0
+    return await tx.execute(sql.deliveries.replay, {"id": delivery_id}) > 0

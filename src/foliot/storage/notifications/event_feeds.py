@@ -40,32 +40,23 @@ async def list_workspaces(tx: Tx, after: UUID, limit: int) -> list[WorkspaceId]:
 
 
 async def get(tx: Tx) -> EventFeed | None:
-    return await tx.fetch_one_as(EventFeed, sql.event_feeds.get, {"workspace_id": tx.workspace_id})
+    return await tx.fetch_one_as(EventFeed, sql.event_feeds.get)
 
 
 async def lock(tx: Tx) -> EventFeed | None:
-    return await tx.fetch_one_as(EventFeed, sql.event_feeds.lock, {"workspace_id": tx.workspace_id})
+    return await tx.fetch_one_as(EventFeed, sql.event_feeds.lock)
 
 
 async def save(tx: Tx, place: EventPosition, renewed_at: datetime | None = None) -> None:
-    params = {
-        "workspace_id": tx.workspace_id,
-        "xid": place.xid,
-        "seq": place.seq,
-        "renewed_at": renewed_at,
-    }
-    await tx.execute(sql.event_feeds.save, params)
+    await tx.execute(sql.event_feeds.save, {"xid": place.xid, "seq": place.seq, "renewed_at": renewed_at})
 
 
 async def sync(tx: Tx) -> None:
     """Start or end the feed of the workspace, as its channels and rules need it now."""
-    params = {"workspace_id": tx.workspace_id}
-    await tx.execute(sql.event_feeds.add, params)
-    await tx.execute(sql.event_feeds.remove, params)
+    await tx.execute(sql.event_feeds.add)
+    await tx.execute(sql.event_feeds.remove)
 
 
 async def list_subscribers(tx: Tx) -> list[EventSubscriber]:
     """Lock the webhook channels that want events."""
-    return await tx.fetch_as(
-        EventSubscriber, sql.event_feeds.list_subscribers, {"workspace_id": tx.workspace_id}
-    )
+    return await tx.fetch_as(EventSubscriber, sql.event_feeds.list_subscribers)

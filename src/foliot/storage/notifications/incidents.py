@@ -34,14 +34,12 @@ class _LastMessage(NamedTuple):
 
 
 async def lock_open(tx: Tx, subjects: Collection[str]) -> list[Incident]:
-    params = {"workspace_id": tx.workspace_id, "subjects": list(subjects)}
-    return await tx.fetch_as(Incident, sql.incidents.lock_open, params)
+    return await tx.fetch_as(Incident, sql.incidents.lock_open, {"subjects": list(subjects)})
 
 
 async def lock_to_remind(tx: Tx, limit: int) -> list[Incident]:
     """Lock open incidents whose reminder is due."""
-    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit}
-    return await tx.fetch_as(Incident, sql.incidents.lock_to_remind, params)
+    return await tx.fetch_as(Incident, sql.incidents.lock_to_remind, {"limit": limit})
 
 
 async def lock(tx: Tx, incident_id: IncidentId) -> Incident | None:
@@ -53,7 +51,6 @@ async def insert(tx: Tx, opened: Sequence[Incident]) -> None:
         return
     params = {
         **_columns(opened),
-        "workspace_id": tx.workspace_id,
         "subjects": [each.subject for each in opened],
         "job_ids": [each.job_id for each in opened],
         "events": [each.event.value for each in opened],
@@ -76,12 +73,10 @@ async def _insert_events(tx: Tx, incidents: Sequence[Incident], kind: str, actor
     """Write an event of this kind for each, for the listeners of the workspace."""
     if incidents:
         params = {
-            "workspace_id": tx.workspace_id,
             "kinds": [kind] * len(incidents),
             "ids": [each.id for each in incidents],
             "job_ids": [each.job_id for each in incidents],
             "actor": actor,
-            "now": tx.now,
         }
         await tx.execute(sql.incidents.insert_events, params)
 
@@ -113,8 +108,7 @@ async def count_skipped(tx: Tx, ids: Collection[IncidentId]) -> dict[IncidentId,
 
 async def load_last_messages(tx: Tx, subjects: Collection[str]) -> dict[tuple[str, ChannelId], datetime]:
     """Return when each channel heard last of each subject."""
-    params = {"workspace_id": tx.workspace_id, "subjects": list(subjects)}
-    rows = await tx.fetch_as(_LastMessage, sql.incidents.load_last_messages, params)
+    rows = await tx.fetch_as(_LastMessage, sql.incidents.load_last_messages, {"subjects": list(subjects)})
     return {(row.subject, row.channel_id): row.last_at for row in rows}
 
 
@@ -122,12 +116,10 @@ async def insert_threads(tx: Tx, threads: Sequence[tuple[IncidentId, str, Incide
     if not threads:
         return
     params = {
-        "workspace_id": tx.workspace_id,
         "incident_ids": [incident_id for incident_id, _, _ in threads],
         "channel_ids": [thread.channel_id for _, _, thread in threads],
         "subjects": [subject for _, subject, _ in threads],
         "recipients": [Jsonb(list(thread.recipients)) for _, _, thread in threads],
-        "now": tx.now,
     }
     await tx.execute(sql.incidents.insert_threads, params)
 
@@ -135,7 +127,7 @@ async def insert_threads(tx: Tx, threads: Sequence[tuple[IncidentId, str, Incide
 async def touch_threads(tx: Tx, pairs: Sequence[tuple[IncidentId, ChannelId]]) -> None:
     """Note that these channels get a message about these incidents now."""
     if pairs:
-        params = {"incident_ids": [a for a, _ in pairs], "channel_ids": [b for _, b in pairs], "now": tx.now}
+        params = {"incident_ids": [a for a, _ in pairs], "channel_ids": [b for _, b in pairs]}
         await tx.execute(sql.incidents.touch_threads, params)
 
 
@@ -155,14 +147,7 @@ async def page(
     visible_owner: PrincipalId | None = None,
 ) -> list[Incident]:
     """List incidents, newest first."""
-    params = {
-        "workspace_id": tx.workspace_id,
-        "before": before,
-        "limit": limit,
-        "state": state,
-        "job_id": job_id,
-        "owner_id": visible_owner,
-    }
+    params = {"before": before, "limit": limit, "state": state, "job_id": job_id, "owner_id": visible_owner}
     return await tx.fetch_as(Incident, sql.incidents.page, params)
 
 

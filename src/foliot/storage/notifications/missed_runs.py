@@ -55,7 +55,7 @@ class RunLimits:
 
 async def list_overdue_workspaces(tx: Tx, by: datetime, limit: int) -> list[WorkspaceId]:
     """List workspaces with something overdue, or with a queue that was. Needs an engine transaction."""
-    params = {"by": by, "now": tx.now, "limit": limit}
+    params = {"by": by, "limit": limit}
     found = await tx.fetch_as(WorkspaceId, sql.missed_runs.list_overdue_workspaces, params)
     known = await tx.fetch_as(WorkspaceId, sql.missed_runs.list_workspaces_with_open_queues, {"limit": limit})
     return list(dict.fromkeys([*found, *known]))
@@ -68,34 +68,26 @@ async def count_overdue(tx: Tx, by: datetime, limit: int) -> int:
 
 async def insert_missed(tx: Tx, by: datetime, limit: int) -> int:
     """Write a notice for each overdue job of the workspace that has no open incident; return how many."""
-    params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
+    params = {"by": by, "limit": limit}
     written = await tx.execute(sql.missed_runs.insert_missed, params)
     await tx.execute(sql.missed_runs.mark_overdue, params)
     return written
 
 
 async def list_unserved(tx: Tx, by: datetime, limit: int) -> list[UnservedQueue]:
-    params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
-    return await tx.fetch_as(UnservedQueue, sql.missed_runs.list_unserved, params)
+    return await tx.fetch_as(UnservedQueue, sql.missed_runs.list_unserved, {"by": by, "limit": limit})
 
 
 async def list_open_queues(tx: Tx) -> set[str]:
     """Return the subjects of open incidents about queues, and of those that wait for the notifier."""
-    params = {"workspace_id": tx.workspace_id}
-    found = await tx.fetch_as(str, sql.missed_runs.list_open_queues, params)
-    waiting = await tx.fetch_as(str, sql.missed_runs.list_waiting_queues, params)
+    found = await tx.fetch_as(str, sql.missed_runs.list_open_queues)
+    waiting = await tx.fetch_as(str, sql.missed_runs.list_waiting_queues)
     return {*found, *waiting}
 
 
 async def insert_scheduler_error(tx: Tx, workspace_id: WorkspaceId, job_id: JobId, reason: str) -> None:
     """Write the notice and the audit entry of a job that could not be planned. The caller has locked its timer."""
-    params = {
-        "workspace_id": workspace_id,
-        "job_id": job_id,
-        "id": tx.new_id(),
-        "reason": reason,
-        "now": tx.now,
-    }
+    params = {"workspace_id": workspace_id, "job_id": job_id, "id": tx.new_id(), "reason": reason}
     await tx.execute(sql.missed_runs.insert_scheduler_error, params)
 
 
@@ -106,7 +98,7 @@ async def list_workspaces_with_open_runs(tx: Tx, limits: RunLimits, limit: int) 
 
 
 async def list_run_troubles(tx: Tx, limits: RunLimits, limit: int) -> list[RunTrouble]:
-    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit}
+    params = {"limit": limit}
     late = await tx.fetch_as(RunTrouble, sql.missed_runs.list_late, {**params, "late": limits.late})
     slow = await tx.fetch_as(
         RunTrouble, sql.missed_runs.list_slow, {**params, "slow": limits.slow, "times": limits.times}
@@ -119,23 +111,20 @@ async def list_run_troubles(tx: Tx, limits: RunLimits, limit: int) -> list[RunTr
 
 async def list_open_run_troubles(tx: Tx) -> set[str]:
     """Return the subjects of open incidents about late, slow and stuck runs, and of those that wait for the notifier."""
-    params = {"workspace_id": tx.workspace_id}
-    return set(await tx.fetch_as(str, sql.missed_runs.list_open_run_troubles, params))
+    return set(await tx.fetch_as(str, sql.missed_runs.list_open_run_troubles))
 
 
 async def insert_expiring(tx: Tx, within: timedelta, limit: int) -> int:
     """Write a notice for each job and key of the workspace that ends soon and has none yet; return how many."""
     until = tx.now + within
     params = {
-        "workspace_id": tx.workspace_id,
-        "now": tx.now,
         "until": until,
         "within": within,
         "from_text": tx.now.isoformat(),
         "until_text": until.isoformat(),
         "limit": limit,
     }
-    await tx.execute(sql.missed_runs.forget_expiries, {"workspace_id": tx.workspace_id, "now": tx.now})
+    await tx.execute(sql.missed_runs.forget_expiries)
     return await tx.execute(sql.missed_runs.insert_expiring, params)
 
 

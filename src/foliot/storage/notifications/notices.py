@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.notifications.notice import JobNames, Notice, NoticeEvent, RunNames
+from foliot.storage.jobs.jobs import ENGINE
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -33,16 +34,13 @@ async def insert(tx: Tx, notices: Sequence[NewNotice]) -> None:
         "job_ids": [each.job_id for each in notices],
         "run_ids": [each.run_id for each in notices],
         "facts": [Jsonb(each.facts) for each in notices],
-        "now": tx.now,
     }
     await tx.execute(sql.notices.insert, params)
 
 
 async def list_waiting_workspaces(tx: Tx, limit: int) -> list[WorkspaceId]:
     """List workspaces with notices, due reminders or due digests. Needs an engine transaction."""
-    return await tx.fetch_as(
-        WorkspaceId, sql.notices.list_waiting_workspaces, {"now": tx.now, "limit": limit}
-    )
+    return await tx.fetch_as(WorkspaceId, sql.notices.list_waiting_workspaces, {"limit": limit})
 
 
 async def find_next_due(tx: Tx) -> datetime | None:
@@ -52,16 +50,15 @@ async def find_next_due(tx: Tx) -> datetime | None:
 
 async def lock_oldest(tx: Tx, limit: int) -> list[Notice]:
     """Lock the oldest notices of the workspace, in their order."""
-    params = {"workspace_id": tx.workspace_id, "limit": limit}
-    return await tx.fetch_as(Notice, sql.notices.lock_oldest, params)
+    return await tx.fetch_as(Notice, sql.notices.lock_oldest, {"limit": limit})
 
 
 async def delete(tx: Tx, seqs: Collection[int]) -> None:
-    await tx.execute(sql.notices.delete, {"workspace_id": tx.workspace_id, "seqs": list(seqs)})
+    await tx.execute(sql.notices.delete, {"seqs": list(seqs)})
 
 
 async def load_jobs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, JobNames]:
-    found = await tx.fetch_as(JobNames, sql.notices.load_jobs, {"job_ids": list(job_ids)})
+    found = await tx.fetch_as(JobNames, sql.notices.load_jobs, {"job_ids": list(job_ids), "engine": ENGINE})
     return {each.id: each for each in found}
 
 

@@ -28,14 +28,13 @@ class RuleRow:
 
 
 async def list_all(tx: Tx) -> list[NotificationRule]:
-    params = {"workspace_id": tx.workspace_id, "limit": MOST_RULES}
-    return await tx.fetch_as(NotificationRule, sql.notification_rules.list_all, params)
+    return await tx.fetch_as(NotificationRule, sql.notification_rules.list_all, {"limit": MOST_RULES})
 
 
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[RuleRow]:
     """List rules by name."""
     name, last_id = after
-    params = {"workspace_id": tx.workspace_id, "name": name, "id": last_id, "limit": limit}
+    params = {"name": name, "id": last_id, "limit": limit}
     return await tx.fetch_as(RuleRow, sql.notification_rules.page, params)
 
 
@@ -48,18 +47,18 @@ async def lock(tx: Tx, rule_id: RuleId) -> RuleRow | None:
 
 
 async def count(tx: Tx) -> int:
-    return await tx.fetch_value(int, sql.notification_rules.count, {"workspace_id": tx.workspace_id})
+    return await tx.fetch_value(int, sql.notification_rules.count)
 
 
 async def insert(tx: Tx, rule: NotificationRule) -> None:
-    params = {**_columns(rule), "workspace_id": tx.workspace_id, "now": tx.now}
+    params = _columns(rule)
     if not await tx.execute(sql.notification_rules.insert, params):
         raise _taken(rule.name)
 
 
 async def update(tx: Tx, rule: NotificationRule) -> None:
     try:
-        await tx.execute(sql.notification_rules.update, {**_columns(rule), "now": tx.now})
+        await tx.execute(sql.notification_rules.update, _columns(rule))
     except UniqueViolation:
         raise _taken(rule.name) from None
 
@@ -70,7 +69,7 @@ async def delete(tx: Tx, rule_id: RuleId) -> None:
 
 async def list_users_of_channel(tx: Tx, channel_id: ChannelId, limit: int) -> list[str]:
     """List the names of rules that send to the channel."""
-    params = {"workspace_id": tx.workspace_id, "channel_id": str(channel_id), "limit": limit}
+    params = {"channel_id": str(channel_id), "limit": limit}
     return await tx.fetch_as(str, sql.notification_rules.list_users_of_channel, params)
 
 

@@ -53,8 +53,7 @@ class EventRow:
 
 async def watch(tx: Tx, until: datetime, lapsed: datetime) -> int:
     """Store events for this workspace until then, and return the transaction id since which none is missing."""
-    params = {"workspace_id": tx.workspace_id, "until": until, "lapsed": lapsed}
-    return await tx.fetch_value(int, sql.events.watch, params)
+    return await tx.fetch_value(int, sql.events.watch, {"until": until, "lapsed": lapsed})
 
 
 async def load_bounds(tx: Tx) -> TransactionBounds:
@@ -65,7 +64,6 @@ async def list_after(
     tx: Tx, place: EventPosition, safe: int, filters: EventFilter, limit: int
 ) -> Sequence[EventRow]:
     params = {
-        "workspace_id": tx.workspace_id,
         "xid": place.xid,
         "seq": place.seq,
         "safe": safe,

@@ -30,13 +30,11 @@ async def put(tx: Tx, kind: DeliveryKind, ordering_key: UUID, position: int, rec
     """Insert a delivery behind the others of its ordering key, whose webhook the caller has locked."""
     delivery_id = DeliveryId(tx.new_id())
     params = {
-        "workspace_id": tx.workspace_id,
         "id": delivery_id,
         "kind": kind.value,
         "ordering_key": ordering_key,
         "position": position,
         "receiver": receiver,
-        "now": tx.now,
     }
     await tx.execute(sql.outbox.insert, params)
     return delivery_id
@@ -45,7 +43,6 @@ async def put(tx: Tx, kind: DeliveryKind, ordering_key: UUID, position: int, rec
 async def lease_due(tx: Tx, capacity: CourierCapacity, lease: timedelta) -> list[LeasedDelivery]:
     """Lease due deliveries of all workspaces to the caller. Needs an engine transaction."""
     params = {
-        "now": tx.now,
         "until": tx.now + lease,
         "limit": capacity.free,
         "of_one_workspace": capacity.of_one_workspace,
@@ -59,12 +56,12 @@ async def lease_due(tx: Tx, capacity: CourierCapacity, lease: timedelta) -> list
 
 async def next_due(tx: Tx) -> datetime | None:
     """Return when the next delivery of any workspace becomes due."""
-    return await tx.fetch_one_as(datetime, sql.outbox.find_next_due, {"now": tx.now})
+    return await tx.fetch_one_as(datetime, sql.outbox.find_next_due)
 
 
 async def record(tx: Tx, taken: LeasedDelivery, came: Delivered | Again | Dead) -> bool:
     """Record the result of an attempt; return False if the lease is lost. An ended delivery releases the next of its key."""
-    lease = {"id": taken.id, "fence": taken.fence, "status": came.status, "now": tx.now}
+    lease = {"id": taken.id, "fence": taken.fence, "status": came.status}
     if isinstance(came, Again):
         params = {**lease, "due_at": came.at, "error": came.why}
         return await tx.execute(sql.outbox.postpone, params) > 0
@@ -72,19 +69,17 @@ async def record(tx: Tx, taken: LeasedDelivery, came: Delivered | Again | Dead) 
     params = {**lease, "delivered": isinstance(came, Delivered), "error": why}
     if not await tx.execute(sql.outbox.end, params):
         return False
-    await tx.execute(sql.outbox.release_next, {"ordering_key": taken.ordering_key, "now": tx.now})
+    await tx.execute(sql.outbox.release_next, {"ordering_key": taken.ordering_key})
     return True
 
 
 async def retarget(tx: Tx, ordering_key: UUID, receiver: str) -> None:
-    await tx.execute(sql.outbox.retarget, {"ordering_key": ordering_key, "receiver": receiver, "now": tx.now})
+    await tx.execute(sql.outbox.retarget, {"ordering_key": ordering_key, "receiver": receiver})
 
 
 async def cancel_pending(tx: Tx, ordering_key: UUID, why: str) -> int:
     """End the pending deliveries of the key as undelivered; the result of one being sent is then ignored."""
-    return await tx.execute(
-        sql.outbox.cancel_pending, {"ordering_key": ordering_key, "error": why, "now": tx.now}
-    )
+    return await tx.execute(sql.outbox.cancel_pending, {"ordering_key": ordering_key, "error": why})
 
 
 async def send_again(
@@ -96,17 +91,16 @@ async def send_again(
         "receiver": receiver,
         "ids": None if ids is None else list(ids),
         "limit": limit,
-        "now": tx.now,
     }
     again = await tx.execute(sql.outbox.send_again, params)
-    await tx.execute(sql.outbox.release_next, {"ordering_key": ordering_key, "now": tx.now})
+    await tx.execute(sql.outbox.release_next, {"ordering_key": ordering_key})
     return again
 
 
 async def page(tx: Tx, ordering_key: UUID, before: int, limit: int, state: str | None) -> list[Delivery]:
     """List the deliveries of an ordering key, last position first."""
     params = {"ordering_key": ordering_key, "before": before, "limit": limit, "state": state}
-    return await tx.fetch_as(Delivery, sql.outbox.page, {**params, "now": tx.now})
+    return await tx.fetch_as(Delivery, sql.outbox.page, params)
 
 
 async def delete_all(tx: Tx, ordering_key: UUID) -> None:

@@ -24,14 +24,7 @@ class LoadedDelivery(NamedTuple):
 
 async def set_hook(tx: Tx, room_id: RoomId, hook: Hook) -> None:
     """Set the room's webhook and clear its earlier failures."""
-    params = {
-        "workspace_id": tx.workspace_id,
-        "room_id": room_id,
-        "url": hook.url,
-        "receiver": hook.receiver,
-        "secret": hook.secret,
-        "now": tx.now,
-    }
+    params = {"room_id": room_id, "url": hook.url, "receiver": hook.receiver, "secret": hook.secret}
     await tx.execute(sql.webhooks.set, params)
 
 
@@ -44,18 +37,16 @@ async def lock(tx: Tx, room_id: RoomId) -> Webhook | None:
 
 
 async def record_success(tx: Tx, room_id: RoomId, seq: int) -> None:
-    await tx.execute(sql.webhooks.record_success, {"room_id": room_id, "seq": seq, "now": tx.now})
+    await tx.execute(sql.webhooks.record_success, {"room_id": room_id, "seq": seq})
 
 
 async def record_failure(tx: Tx, room_id: RoomId, error: str, *, stops: bool = False) -> None:
-    params = {"room_id": room_id, "error": error, "stops": stops, "now": tx.now}
-    await tx.execute(sql.webhooks.record_failure, params)
+    await tx.execute(sql.webhooks.record_failure, {"room_id": room_id, "error": error, "stops": stops})
 
 
 async def list_rooms_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
     """List the names of rooms whose webhooks are signed with this secret."""
-    params = {"workspace_id": tx.workspace_id, "secret": secret, "limit": limit}
-    return await tx.fetch_as(str, sql.webhooks.list_rooms_by_secret, params)
+    return await tx.fetch_as(str, sql.webhooks.list_rooms_by_secret, {"secret": secret, "limit": limit})
 
 
 async def load_deliveries(

@@ -100,14 +100,13 @@ async def settle_successes(
     if not successes:
         return set()
     arrays = packed(_SUCCESS_COLUMNS, list(successes.values()))
-    params = {**arrays, "job_ids": uuids(list(job_ids)), "now": tx.now}
-    left = await tx.fetch_tuples(sql.leases.settle_successes, params)
+    left = await tx.fetch_tuples(sql.leases.settle_successes, {**arrays, "job_ids": uuids(list(job_ids))})
     return set(successes).difference(run_id for (run_id,) in left)
 
 
 async def settle(tx: Tx, settled: Sequence[SettledAttempt]) -> None:
     rows = [(*_end_values(each.settlement), *_queue_values(each.spec), each.output) for each in settled]
-    await tx.execute(sql.leases.settle, {**packed(_SETTLED_COLUMNS, rows), "now": tx.now})
+    await tx.execute(sql.leases.settle, packed(_SETTLED_COLUMNS, rows))
 
 
 async def end_unclaimed(tx: Tx, ended: Sequence[tuple[UnclaimedRun, Settlement]]) -> None:
@@ -125,7 +124,6 @@ async def end_unclaimed(tx: Tx, ended: Sequence[tuple[UnclaimedRun, Settlement]]
             "started_at": [each.run.started_at for each, _ in ended],
             "attempts": [each.run.attempt_count for each, _ in ended],
             "fences": [each.fence for each, _ in ended],
-            "now": tx.now,
         },
     )
 

@@ -180,7 +180,6 @@ async def insert_runs(tx: Tx, runs: Sequence[UnscheduledRun]) -> frozenset[RunId
             "expires_at": [run.expires_at for run in runs],
             "target": [spec.target and spec.target.text for spec in specs],
             "read_only": [spec.read_only for spec in specs],
-            "now": tx.now,
         },
     )
     return frozenset(row["id"] for row in rows)
@@ -189,7 +188,7 @@ async def insert_runs(tx: Tx, runs: Sequence[UnscheduledRun]) -> frozenset[RunId
 async def workspaces_with_work(
     tx: Tx, worker_id: WorkerId, queue: str, after: UUID, limit: int
 ) -> list[ServedWorkspace]:
-    params = {"worker_id": worker_id, "queue": queue, "after": after, "limit": limit, "now": tx.now}
+    params = {"worker_id": worker_id, "queue": queue, "after": after, "limit": limit}
     return [
         ServedWorkspace(*row) for row in await tx.fetch_tuples(sql.run_queue.workspaces_with_work, params)
     ]
@@ -197,8 +196,7 @@ async def workspaces_with_work(
 
 async def bound(tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId) -> ServedWorkspace | None:
     """Return the workspace of a worker that serves one alone, unless it may not claim there now."""
-    params = {"worker_id": worker_id, "workspace_id": workspace_id, "now": tx.now}
-    rows = await tx.fetch_tuples(sql.run_queue.bound, params)
+    rows = await tx.fetch_tuples(sql.run_queue.bound, {"worker_id": worker_id, "workspace_id": workspace_id})
     return ServedWorkspace(*rows[0]) if rows else None
 
 
@@ -225,7 +223,6 @@ async def lock_ready(
         "workspace_ids": list(workspaces),
         "share": order.share,
         "most": order.most,
-        "now": tx.now,
     }
     if elsewhere:
         rows = await tx.fetch(sql.run_queue.lock_ready_elsewhere, {**params, "receivers": list(elsewhere)})
@@ -258,12 +255,7 @@ async def load_claimed(tx: Tx, claimed: Sequence[Claimed]) -> list[LoadedRun]:
 
 async def claim(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) -> list[Claimed]:
     """Lease ready runs to a worker. Where a job among them has a lease already, none is leased."""
-    params = {
-        **order._asdict(),
-        "types": list(order.types),
-        "workspace_ids": uuids(workspaces),
-        "now": tx.now,
-    }
+    params = {**order._asdict(), "types": list(order.types), "workspace_ids": uuids(workspaces)}
     try:
         rows = await tx.fetch_tuples(sql.run_queue.claim, params)
     except UniqueViolation as error:
@@ -282,7 +274,7 @@ async def claim_locked(
     if not run_ids:
         return []
     params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "longest": longest}
-    rows = await tx.fetch_tuples(sql.run_queue.claim_locked, {**params, "now": tx.now})
+    rows = await tx.fetch_tuples(sql.run_queue.claim_locked, params)
     return [Claimed._make((*row[:-2], _TRIGGERS[row[-2]], row[-1])) for row in rows]
 
 
@@ -313,8 +305,7 @@ async def promote_uncapped(tx: Tx, limit: int) -> int:
 
 async def set_wait(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> None:
     if run_ids:
-        params = {"run_ids": list(run_ids), "waits_for": waits_for.value}
-        await tx.execute(sql.run_queue.set_wait, params)
+        await tx.execute(sql.run_queue.set_wait, {"run_ids": list(run_ids), "waits_for": waits_for.value})
 
 
 async def set_wait_until(tx: Tx, run_id: RunId, waits_for: WaitsFor, expires_at: datetime | None) -> None:
@@ -324,8 +315,7 @@ async def set_wait_until(tx: Tx, run_id: RunId, waits_for: WaitsFor, expires_at:
 
 async def wait_for_opening(tx: Tx, run_id: RunId, opens_at: datetime, expires_at: datetime | None) -> None:
     """Make a waiting run wait for its window or calendar."""
-    params = {"run_id": run_id, "at": opens_at, "until": expires_at}
-    await tx.execute(sql.run_queue.wait_for_opening, params)
+    await tx.execute(sql.run_queue.wait_for_opening, {"run_id": run_id, "at": opens_at, "until": expires_at})
 
 
 async def hold_ready(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> int:
@@ -400,14 +390,14 @@ async def discard(tx: Tx, run_ids: Collection[RunId]) -> list[RunId]:
 
 async def purge_job(tx: Tx, job_id: JobId, spec: Spec) -> None:
     params = {"queue": spec.queue, "target": spec.target and spec.target.text}
-    await tx.execute(sql.run_queue.purge_job, {"job_id": job_id, "workspace_id": tx.workspace_id, **params})
+    await tx.execute(sql.run_queue.purge_job, {"job_id": job_id, **params})
 
 
 async def request_cancel(tx: Tx, run_ids: Sequence[RunId]) -> frozenset[RunId]:
     """Ask the workers that have these runs to cancel them; return the runs that a worker has."""
     if not run_ids:
         return frozenset()
-    rows = await tx.fetch(sql.run_queue.request_cancel, {"run_ids": list(run_ids), "now": tx.now})
+    rows = await tx.fetch(sql.run_queue.request_cancel, {"run_ids": list(run_ids)})
     return frozenset(row["run_id"] for row in rows)
 
 

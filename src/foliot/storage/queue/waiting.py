@@ -62,7 +62,7 @@ async def still_waiting(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -
 
 
 async def with_open_window(tx: Tx, limit: int) -> dict[RunId, JobId]:
-    rows = await tx.fetch(sql.waiting.with_open_window, {"now": tx.now, "limit": limit})
+    rows = await tx.fetch(sql.waiting.with_open_window, {"limit": limit})
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
@@ -86,13 +86,13 @@ async def leased_of_job(tx: Tx, job_id: JobId) -> list[RunId]:
 
 
 async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
-    rows = await tx.fetch(sql.waiting.expired, {"now": tx.now, "limit": limit})
+    rows = await tx.fetch(sql.waiting.expired, {"limit": limit})
     return [(row["run_id"], row["job_id"]) for row in rows]
 
 
 async def still_expired(tx: Tx, run_ids: Sequence[RunId]) -> list[ExpiredRun]:
     """Return those of `run_ids` that have expired and that no worker has. Needs the locks of their timers."""
-    rows = await tx.fetch(sql.waiting.still_expired, {"run_ids": list(run_ids), "now": tx.now})
+    rows = await tx.fetch(sql.waiting.still_expired, {"run_ids": list(run_ids)})
     return [
         ExpiredRun(
             row["run_id"],

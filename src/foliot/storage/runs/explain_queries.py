@@ -132,7 +132,7 @@ async def find_blocking(tx: Tx, job_id: JobId, number: int, planned_for: datetim
 
 
 async def load_ready_position(tx: Tx, run_id: RunId) -> ReadyPosition | None:
-    params = {"run_id": run_id, "now": tx.now, "most": MOST_COUNTED}
+    params = {"run_id": run_id, "most": MOST_COUNTED}
     return await tx.fetch_one_as(ReadyPosition, sql.explain_queries.load_ready_position, params)
 
 
@@ -151,7 +151,7 @@ async def list_limits(tx: Tx, workspace_id: WorkspaceId, concurrency_key: str | 
 
 async def list_alive_workers(tx: Tx) -> list[AliveWorker]:
     """List the workers that the transaction's workspace may use: its own and the shared ones."""
-    return await tx.fetch_as(AliveWorker, sql.explain_queries.list_alive_workers, {"now": tx.now})
+    return await tx.fetch_as(AliveWorker, sql.explain_queries.list_alive_workers)
 
 
 @dataclass(frozen=True, slots=True)

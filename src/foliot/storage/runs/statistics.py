@@ -102,7 +102,7 @@ async def list_days_of_workspace(
 ) -> tuple[DayTotals, ...]:
     """List the totals of the transaction's workspace or, with `owner_id`, of one owner's jobs."""
     query = _DAYS_OF_WORKSPACE if owner_id is None else _DAYS_OF_OWNER
-    return await _list_days(tx, query, {**_scope(tx, owner_id), "since": since})
+    return await _list_days(tx, query, {"owner_id": owner_id, "since": since})
 
 
 async def list_day_percentiles_of_job(tx: Tx, job_id: JobId, since: date) -> list[DayPercentiles]:
@@ -119,7 +119,6 @@ async def list_day_percentiles_of_workspace(tx: Tx, since: date) -> list[DayPerc
     begin = datetime.combine(since, datetime.min.time(), UTC)
     starts = [begin + step * n for n in range(days * slices)]
     params = {
-        "workspace_id": tx.workspace_id,
         "days": [start.date() for start in starts],
         "lows": [first_id_at(start) for start in starts],
         "highs": [first_id_at(start + step) for start in starts],
@@ -134,18 +133,18 @@ async def load_timings(tx: Tx, job_id: JobId, most: int) -> RunTimings:
 
 
 async def load_workspace_timings(tx: Tx, most: int, owner_id: PrincipalId | None = None) -> RunTimings:
-    params = {**_scope(tx, owner_id), "most": most, "scan": MOST_SCANNED}
+    params = {"owner_id": owner_id, "most": most, "scan": MOST_SCANNED}
     return (await tx.fetch_value(_Timings, sql.statistics.load_workspace_timings, params)).timings
 
 
 async def count_jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
     query = sql.statistics.count_jobs_by_status
-    return dict(await tx.fetch_pairs(JobStatus, int, query, _scope(tx, owner_id)))
+    return dict(await tx.fetch_pairs(JobStatus, int, query, {"owner_id": owner_id}))
 
 
 async def count_open(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) -> OpenRunCounts:
     """Count the open runs and the timers that were due before `late_by`, and find the next run."""
-    params = {**_scope(tx, owner_id), "late_by": late_by, "most": MOST_COUNTED}
+    params = {"owner_id": owner_id, "late_by": late_by, "most": MOST_COUNTED}
     counts = await tx.fetch_value(OpenRunCounts, sql.statistics.count_open, params)
     is_large = owner_id is None and await agenda.is_large(tx)
     next_at = await (agenda.find_next_run(tx) if is_large else agenda.find_next_run_of(tx, owner_id))
@@ -156,10 +155,6 @@ async def load_last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | N
     """Return start and status of the job's last attempted run; None before the first."""
     rows = await tx.fetch_pairs(datetime, RunStatus, sql.statistics.load_last_run, {"job_id": job_id})
     return rows[0] if rows else None
-
-
-def _scope(tx: Tx, owner_id: PrincipalId | None) -> Params:
-    return {"workspace_id": tx.workspace_id, "owner_id": owner_id}
 
 
 async def _list_days(tx: Tx, query: SqlQuery, params: Params) -> tuple[DayTotals, ...]:

@@ -100,7 +100,6 @@ async def list_jobs(
 ) -> list[JobUsage]:
     """List what jobs used, by unit, the largest first."""
     params = {
-        "workspace_id": tx.workspace_id,
         "since": since,
         "until": until,
         "unit": unit,
@@ -128,7 +127,6 @@ async def list_budgets(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[U
 
 async def replace_budgets(tx: Tx, budgets: Sequence[Budget]) -> None:
     params = {
-        "workspace_id": tx.workspace_id,
         "units": [each.unit for each in budgets],
         "periods": [each.period.value for each in budgets],
         "amounts": [each.amount for each in budgets],

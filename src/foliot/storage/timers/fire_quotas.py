@@ -60,7 +60,7 @@ def count_fires(plan: Plan) -> int:
 
 async def lock(tx: Tx, workspaces: Iterable[WorkspaceId], job_ids: Collection[JobId]) -> FireQuotas:
     """Lock the quotas of these workspaces and load who owns the jobs. Needs the locks of their timers."""
-    params = {"workspace_ids": list(workspaces), "today": tx.now.astimezone(UTC).date(), "now": tx.now}
+    params = {"workspace_ids": list(workspaces), "today": tx.now.astimezone(UTC).date()}
     rows = await tx.fetch(sql.fire_quotas.lock, params)
     if not rows:
         return FireQuotas()
@@ -94,7 +94,7 @@ async def spend(tx: Tx, quotas: FireQuotas, planned: Iterable[PlannedTimer]) -> 
 async def used_up_until(tx: Tx, job_id: JobId) -> datetime | None:
     """Return when the job may fire again, where its workspace or owner has no fire left today."""
     today = tx.now.astimezone(UTC).date()
-    params = {"job_id": job_id, "workspace_id": tx.workspace_id, "today": today}
+    params = {"job_id": job_id, "today": today}
     if not await tx.fetch_value(bool, sql.fire_quotas.is_used_up, params):
         return None
     return datetime.combine(today, time.min, UTC) + timedelta(days=1)
@@ -107,8 +107,7 @@ async def close(tx: Tx, workspace_id: WorkspaceId, until: datetime | None) -> No
 
 async def closed_until(tx: Tx) -> datetime | None:
     """Return until when a used-up budget stops the schedules of the workspace."""
-    params = {"workspace_id": tx.workspace_id, "now": tx.now}
-    return await tx.fetch_one_as(datetime, sql.fire_quotas.load_closed_until, params)
+    return await tx.fetch_one_as(datetime, sql.fire_quotas.load_closed_until)
 
 
 async def put(tx: Tx, workspace_id: WorkspaceId, subject_id: UUID, per_day: int | None) -> None:

@@ -113,7 +113,7 @@ class AlreadyRecordedError(RuntimeError):
 
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[DueTimer]:
     """Lock due timers that no other tick has locked."""
-    params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
+    params = {"limit": limit, "zone_data": zone_data}
     return list(map(DueTimer._make, await tx.fetch_raw(sql.fires.take_due, params)))
 
 
@@ -140,7 +140,7 @@ async def fire_fast(tx: Tx, fires: Sequence[FastFire]) -> int:
         "run_id": raw_uuids(tx.new_raw_ids(len(fires))),
         **assembled(COLUMNS, columns),
     }
-    answer = await tx.fetch_one(sql.fires.fire_fast, {**params, "now": tx.now})
+    answer = await tx.fetch_one(sql.fires.fire_fast, params)
     _check(answer, len(fires), len(fires))
     return len(fires)
 
@@ -153,7 +153,7 @@ async def fire(tx: Tx, planned: Sequence[PlannedTimer]) -> int:
     for each in planned:
         _flatten(ids, each, timers, runs)
     arrays = packed(_TIMER_COLUMNS, timers) | packed(_RUN_COLUMNS, runs)
-    answer = await tx.fetch_one(sql.fires.fire, {**arrays, "now": tx.now})
+    answer = await tx.fetch_one(sql.fires.fire, arrays)
     _check(answer, len(timers), len(runs))
     return len(runs)
 

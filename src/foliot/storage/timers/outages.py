@@ -14,7 +14,7 @@ MOST_LISTED = 20
 
 async def note_tick(tx: Tx) -> bool:
     """Note that a scheduler ticks now; record the outage before it. Return whether there was one."""
-    params = {"now": tx.now, "silent_since": tx.now - SILENT_AFTER, "forget": tx.now - KEPT}
+    params = {"silent_since": tx.now - SILENT_AFTER, "forget": tx.now - KEPT}
     return await tx.execute(sql.outages.note_tick, params) == 1
 
 

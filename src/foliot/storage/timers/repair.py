@@ -62,7 +62,7 @@ async def list_timers(tx: Tx, after: UUID, limit: int) -> list[TimerCheck]:
 
 async def list_due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
     """Of the timers that the next tick reads, count those due before `late` and list the unreadable ones."""
-    rows = await tx.fetch(sql.repair.list_due, {"now": tx.now, "limit": limit})
+    rows = await tx.fetch(sql.repair.list_due, {"limit": limit})
     return sum(row["due_at"] < late for row in rows), [
         row["job_id"] for row in rows if not is_readable(row["spec"])
     ]
@@ -92,7 +92,7 @@ async def set_timers(tx: Tx, rows: Sequence[TimerRow]) -> None:
 
 async def end_orphans(tx: Tx, job_ids: Collection[JobId]) -> list[tuple[RunId, JobId]]:
     error = Jsonb({"code": RUN_LOST.code, "message": RUN_LOST.message})
-    params = {"job_ids": list(job_ids), "now": tx.now, "error": error, "scan": MOST_ORPHANS}
+    params = {"job_ids": list(job_ids), "error": error, "scan": MOST_ORPHANS}
     return await tx.fetch_pairs(RunId, JobId, sql.repair.end_orphans, params)
 
 
@@ -144,7 +144,6 @@ async def note_rescheduled(tx: Tx, rescheduled: Sequence[RescheduledTimer], acto
             "befores": [each.before for each in rescheduled],
             "afters": [each.after for each in rescheduled],
             "actor": actor,
-            "now": tx.now,
         },
     )
 

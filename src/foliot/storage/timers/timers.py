@@ -35,18 +35,18 @@ _DELTA_COLUMNS: dict[str, Packer] = {
 
 
 async def lock_missed(tx: Tx, limit: int) -> list[TimerRow]:
-    rows = await tx.fetch_tuples(sql.timers.lock_missed, {"now": tx.now, "limit": limit})
+    rows = await tx.fetch_tuples(sql.timers.lock_missed, {"limit": limit})
     return [timer_row(*row) for row in rows]
 
 
 async def missed_jobs(tx: Tx, limit: int) -> list[JobId]:
     """Return the jobs of the same timers, without reading or locking them."""
-    rows = await tx.fetch_tuples(sql.timers.missed_jobs, {"now": tx.now, "limit": limit})
+    rows = await tx.fetch_tuples(sql.timers.missed_jobs, {"limit": limit})
     return [job_id for (job_id,) in rows]
 
 
 async def count_due(tx: Tx, most: int = 100_000) -> int:
-    return await tx.fetch_value(int, sql.timers.count_due, {"now": tx.now, "most": most})
+    return await tx.fetch_value(int, sql.timers.count_due, {"most": most})
 
 
 async def count_planned(tx: Tx, most: int = 100_000) -> int:
@@ -80,7 +80,7 @@ async def lock(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, TimerRow]:
 
 async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
     """Lock a due timer without reading its rules or anything else that may be unreadable."""
-    row = await tx.fetch_one(sql.timers.lock_unread, {"job_id": job_id, "now": tx.now})
+    row = await tx.fetch_one(sql.timers.lock_unread, {"job_id": job_id})
     if row is None:
         return None
     return TimerRow(
@@ -124,7 +124,7 @@ async def settle(tx: Tx, deltas: Mapping[JobId, TimerDelta]) -> None:
     if not deltas:
         return
     rows = [(job_id, *_delta_values(delta)) for job_id, delta in deltas.items()]
-    await tx.execute(sql.timers.settle, {**packed(_DELTA_COLUMNS, rows), "now": tx.now})
+    await tx.execute(sql.timers.settle, packed(_DELTA_COLUMNS, rows))
 
 
 def _delta_values(delta: TimerDelta) -> tuple[Any, ...]:

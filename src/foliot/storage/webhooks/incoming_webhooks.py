@@ -33,13 +33,7 @@ async def page(
 ) -> list[IncomingWebhook]:
     """List webhooks by name."""
     name, last_id = after
-    params = {
-        "workspace_id": tx.workspace_id,
-        "name": name,
-        "id": last_id,
-        "job_id": job_id,
-        "limit": limit,
-    }
+    params = {"name": name, "id": last_id, "job_id": job_id, "limit": limit}
     return await tx.fetch_as(IncomingWebhook, _PAGE, params)
 
 
@@ -60,20 +54,20 @@ async def find_by_token(tx: Tx, token: str) -> tuple[WorkspaceId, WebhookId] | N
 
 
 async def insert(tx: Tx, webhook_id: WebhookId, token: str, definition: WebhookDefinition, by: str) -> None:
-    params = {**_columns(webhook_id, definition), "token": token, "by": by, "now": tx.now}
-    if not await tx.execute(sql.incoming_webhooks.insert, {**params, "workspace_id": tx.workspace_id}):
+    params = {**_columns(webhook_id, definition), "token": token, "by": by}
+    if not await tx.execute(sql.incoming_webhooks.insert, params):
         raise _taken(definition.name)
 
 
 async def update(tx: Tx, webhook_id: WebhookId, definition: WebhookDefinition) -> None:
     try:
-        await tx.execute(sql.incoming_webhooks.update, {**_columns(webhook_id, definition), "now": tx.now})
+        await tx.execute(sql.incoming_webhooks.update, _columns(webhook_id, definition))
     except UniqueViolation:
         raise _taken(definition.name) from None
 
 
 async def set_token(tx: Tx, webhook_id: WebhookId, token: str) -> None:
-    await tx.execute(sql.incoming_webhooks.set_token, {"id": webhook_id, "token": token, "now": tx.now})
+    await tx.execute(sql.incoming_webhooks.set_token, {"id": webhook_id, "token": token})
 
 
 async def delete(tx: Tx, webhook_id: WebhookId) -> None:
@@ -81,22 +75,20 @@ async def delete(tx: Tx, webhook_id: WebhookId) -> None:
 
 
 async def count(tx: Tx) -> int:
-    return await tx.fetch_value(int, sql.incoming_webhooks.count, {"workspace_id": tx.workspace_id})
+    return await tx.fetch_value(int, sql.incoming_webhooks.count)
 
 
 async def record_call(tx: Tx, webhook_id: WebhookId) -> None:
-    await tx.execute(sql.incoming_webhooks.record_call, {"id": webhook_id, "now": tx.now})
+    await tx.execute(sql.incoming_webhooks.record_call, {"id": webhook_id})
 
 
 async def record_refusal(tx: Tx, webhook_id: WebhookId, refusal: str) -> None:
-    params = {"id": webhook_id, "refusal": refusal, "now": tx.now}
-    await tx.execute(sql.incoming_webhooks.record_refusal, params)
+    await tx.execute(sql.incoming_webhooks.record_refusal, {"id": webhook_id, "refusal": refusal})
 
 
 async def list_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
     """List the names of webhooks that use this secret."""
-    params = {"workspace_id": tx.workspace_id, "secret": secret, "limit": limit}
-    return await tx.fetch_as(str, sql.incoming_webhooks.list_by_secret, params)
+    return await tx.fetch_as(str, sql.incoming_webhooks.list_by_secret, {"secret": secret, "limit": limit})
 
 
 async def find_message(tx: Tx, webhook_id: WebhookId, message_id: str) -> RunId | None:
@@ -111,13 +103,7 @@ async def count_messages(tx: Tx, webhook_id: WebhookId, after: datetime) -> int:
 
 
 async def insert_message(tx: Tx, webhook_id: WebhookId, message_id: str, run_id: RunId) -> None:
-    params = {
-        "workspace_id": tx.workspace_id,
-        "webhook_id": webhook_id,
-        "message_id": message_id,
-        "run_id": run_id,
-        "now": tx.now,
-    }
+    params = {"webhook_id": webhook_id, "message_id": message_id, "run_id": run_id}
     await tx.execute(sql.incoming_webhooks.insert_message, params)
 
 
@@ -128,7 +114,7 @@ async def prune_messages(tx: Tx, before: datetime, limit: int) -> int:
 
 async def find_open_run(tx: Tx, row: TimerRow) -> RunId | None:
     """Return the oldest run of the job that waits for its check-in."""
-    params = {**queue_address(row), "job_id": row.job_id, "now": tx.now}
+    params = {**queue_address(row), "job_id": row.job_id}
     return await tx.fetch_one_as(RunId, sql.incoming_webhooks.find_open_run, params)
 
 
@@ -139,12 +125,12 @@ async def find_lease(tx: Tx, job_id: JobId) -> LeaseKey | None:
 
 async def list_unreported(tx: Tx, within: timedelta, limit: int) -> list[tuple[RunId, JobId]]:
     """List runs whose check-in has not come in time; `within` holds where the job has no start deadline."""
-    params = {"now": tx.now, "within": within, "limit": limit}
+    params = {"within": within, "limit": limit}
     return await tx.fetch_pairs(RunId, JobId, sql.incoming_webhooks.list_unreported, params)
 
 
 async def lock_unreported(tx: Tx, run_ids: Sequence[RunId], within: timedelta) -> list[RunId]:
-    params = {"run_ids": list(run_ids), "now": tx.now, "within": within}
+    params = {"run_ids": list(run_ids), "within": within}
     return await tx.fetch_as(RunId, sql.incoming_webhooks.lock_unreported, params)
 
 

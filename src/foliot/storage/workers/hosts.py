@@ -78,7 +78,6 @@ async def register(
         "new_labels": labels,
         "principal_id": host.principal_id,
         "version": host.version,
-        "now": tx.now,
         "alive_until": alive_until,
     }
     rows = await tx.fetch_pairs(HostId, bool, sql.hosts.register, params)
@@ -87,13 +86,11 @@ async def register(
 
 async def record_heartbeat(tx: Tx, worker_id: WorkerId, alive_until: datetime) -> None:
     """Record a heartbeat of the worker's host, if it has one."""
-    await tx.execute(
-        sql.hosts.record_heartbeat, {"worker_id": worker_id, "now": tx.now, "alive_until": alive_until}
-    )
+    await tx.execute(sql.hosts.record_heartbeat, {"worker_id": worker_id, "alive_until": alive_until})
 
 
 async def record_sign_off(tx: Tx, host_id: HostId) -> None:
-    await tx.execute(sql.hosts.record_sign_off, {"id": host_id, "now": tx.now})
+    await tx.execute(sql.hosts.record_sign_off, {"id": host_id})
 
 
 async def load_free_capacity(tx: Tx, host_id: HostId) -> HostCapacity | None:
@@ -121,19 +118,18 @@ async def lock_ready_runs(
         "mutations": min(free.mutations, permits),
         "reads": min(free.reads, permits),
         "most": permits,
-        "now": tx.now,
     }
     rows = await tx.fetch_as(ReadyRun, sql.hosts.lock_ready_runs, params)
     return {row.run_id: row.permit for row in rows}
 
 
 async def next_at(tx: Tx, host_id: HostId, workspace_id: WorkspaceId) -> datetime | None:
-    params = {"id": host_id, "workspace_id": workspace_id, "now": tx.now}
+    params = {"id": host_id, "workspace_id": workspace_id}
     return await tx.fetch_one_as(datetime, sql.hosts.find_next_start, params)
 
 
 async def get(tx: Tx, host_id: HostId) -> HostRow | None:
-    return await tx.fetch_one_as(HostRow, sql.hosts.get, {"id": host_id, "now": tx.now})
+    return await tx.fetch_one_as(HostRow, sql.hosts.get, {"id": host_id})
 
 
 async def lock(tx: Tx, host_id: HostId) -> HostRow | None:
@@ -143,8 +139,7 @@ async def lock(tx: Tx, host_id: HostId) -> HostRow | None:
 
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[HostRow]:
     name, last_id = after
-    params = {"name": name, "after": last_id, "limit": limit, "now": tx.now}
-    return await tx.fetch_as(HostRow, sql.hosts.page, params)
+    return await tx.fetch_as(HostRow, sql.hosts.page, {"name": name, "after": last_id, "limit": limit})
 
 
 async def change(tx: Tx, host: HostRow) -> None:
@@ -153,7 +148,6 @@ async def change(tx: Tx, host: HostRow) -> None:
         "labels": Jsonb(dict(host.labels)),
         "max_mutations": host.max_mutations,
         "max_reads": host.max_reads,
-        "now": tx.now,
     }
     await tx.execute(sql.hosts.update, params)
 
@@ -176,12 +170,7 @@ async def find_held_by_others(
     tx: Tx, workspace_id: WorkspaceId, names: Sequence[str], principal_id: PrincipalId
 ) -> tuple[str, str] | None:
     """Return the first of these instances on a live host of another principal, and that host's name."""
-    params = {
-        "workspace_id": workspace_id,
-        "names": list(names),
-        "principal_id": principal_id,
-        "now": tx.now,
-    }
+    params = {"workspace_id": workspace_id, "names": list(names), "principal_id": principal_id}
     rows = await tx.fetch_pairs(str, str, sql.hosts.find_held_by_others, params)
     return rows[0] if rows else None
 
@@ -205,12 +194,7 @@ async def insert_instance(
 
 
 async def change_instance(tx: Tx, instance: InstanceRow) -> None:
-    params = {
-        "id": instance.id,
-        "host_id": instance.host_id,
-        "labels": Jsonb(dict(instance.labels)),
-        "now": tx.now,
-    }
+    params = {"id": instance.id, "host_id": instance.host_id, "labels": Jsonb(dict(instance.labels))}
     await tx.execute(sql.hosts.update_instance, params)
 
 
@@ -267,7 +251,6 @@ def _new_instance(
         "host_id": host_id,
         "name": name,
         "labels": Jsonb(dict(labels)),
-        "now": tx.now,
     }
 
 

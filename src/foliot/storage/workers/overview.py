@@ -43,7 +43,7 @@ class QueueOverview:
 async def list_workers(
     tx: Tx, lost_since: datetime, limit: int, visible_owner: PrincipalId | None
 ) -> list[WorkerOverview]:
-    params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
+    params = {"lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
     return await tx.fetch_as(WorkerOverview, sql.overview.list_workers, params)
 
 
@@ -67,18 +67,18 @@ class LeaseOverview:
 async def list_leases(
     tx: Tx, limit: int, visible_owner: PrincipalId | None, *, overdue: bool
 ) -> list[LeaseOverview]:
-    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
+    params = {"limit": limit, "owner_id": visible_owner}
     return await tx.fetch_as(LeaseOverview, sql.overview.list_leases, {**params, "overdue": overdue})
 
 
 async def list_queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueOverview]:
-    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
+    params = {"limit": limit, "owner_id": visible_owner}
     return await tx.fetch_as(QueueOverview, sql.overview.list_queues, params)
 
 
 async def count_by_type(tx: Tx) -> dict[str, int]:
     """Count the live workers of each type."""
-    return dict(await tx.fetch_pairs(str, int, sql.overview.count_by_type, {"now": tx.now}))
+    return dict(await tx.fetch_pairs(str, int, sql.overview.count_by_type))
 
 
 async def forget_lost(tx: Tx, before: datetime) -> int:
@@ -89,8 +89,7 @@ async def list_unserved(
     tx: Tx, by: datetime, limit: int
 ) -> list[tuple[str, str, int, datetime, Target | None]]:
     """List groups of ready runs that no live worker serves: queue, type, number, earliest start, target."""
-    params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
-    rows = await tx.fetch(sql.overview.unserved, params)
+    rows = await tx.fetch(sql.overview.unserved, {"by": by, "limit": limit})
     return [
         (row["queue"], row["type"], row["runs"], row["since"], row["target"] and target_of(row["target"]))
         for row in rows
@@ -113,5 +112,4 @@ class WorkspaceShare:
 
 async def list_shares(tx: Tx, limit: int) -> list[WorkspaceShare]:
     """List every workspace with open runs, the longest wait first. Needs an engine transaction."""
-    params = {"now": tx.now, "most": MOST_READY, "limit": limit}
-    return await tx.fetch_as(WorkspaceShare, sql.overview.list_shares, params)
+    return await tx.fetch_as(WorkspaceShare, sql.overview.list_shares, {"most": MOST_READY, "limit": limit})

@@ -73,7 +73,6 @@ async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: dat
             "queues": list(row.queues),
             "types": list(row.types),
             "capacity": row.capacity,
-            "now": tx.now,
             "alive_until": alive_until,
             "version": row.version,
             "principal_id": row.principal_id,
@@ -105,7 +104,7 @@ async def load_remote(
     tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId, principal_id: PrincipalId
 ) -> RemoteWorker | None:
     """Load a worker over HTTP; None if it was removed or another principal registered it."""
-    params = {"id": worker_id, "workspace_id": workspace_id, "principal_id": principal_id, "now": tx.now}
+    params = {"id": worker_id, "workspace_id": workspace_id, "principal_id": principal_id}
     return await tx.fetch_one_as(RemoteWorker, sql.workers.load_remote, params)
 
 
@@ -118,7 +117,6 @@ async def record_heartbeat(
         "alive_until": alive_until,
         "is_draining": is_draining,
         "running_count": running_count,
-        "now": tx.now,
     }
     return await tx.execute(sql.workers.record_heartbeat, params) == 1
 
@@ -161,11 +159,11 @@ async def list_unknown_leases(
 
 async def remove_silent(tx: Tx) -> list[tuple[WorkerId, str]]:
     """Remove workers without a heartbeat, and return their ids and names; their leases are then abandoned."""
-    return await tx.fetch_pairs(WorkerId, str, sql.workers.remove_silent, {"now": tx.now})
+    return await tx.fetch_pairs(WorkerId, str, sql.workers.remove_silent)
 
 
 async def count_alive(tx: Tx) -> int:
-    return await tx.fetch_value(int, sql.workers.count_alive, {"now": tx.now})
+    return await tx.fetch_value(int, sql.workers.count_alive)
 
 
 async def list_leases(tx: Tx, worker_id: WorkerId) -> list[HeldLease]:

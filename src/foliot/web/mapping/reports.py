@@ -11,7 +11,7 @@ from foliot.domain.explain.records import QueuePosition
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.services.jobs.agenda import AgendaDensity, AgendaItem, AgendaLine, AgendaPage, Fate
+from foliot.services.jobs.agenda import AgendaDensity, AgendaItem, AgendaLine, AgendaPage, Closure, Fate
 from foliot.services.runs.explain import RunExplanation
 from foliot.services.runs.history import RunBucket, RunSummary
 from foliot.services.runs.statistics import (
@@ -169,11 +169,15 @@ def agenda_out(plans: AgendaPage) -> AgendaOut:
         items=[_item(each) for each in plans.items],
         truncated=plans.truncated,
         complete_until=plans.complete_until,
-        closures=[
-            ClosureOut(calendar_id=each.calendar_id, name=each.name, start=each.start, end=each.end)
-            for each in plans.closures
-        ],
+        closures=_closures_out(plans.closures),
     )
+
+
+def _closures_out(closures: tuple[Closure, ...]) -> list[ClosureOut]:
+    return [
+        ClosureOut(calendar_id=each.calendar_id, name=each.name, start=each.start, end=each.end)
+        for each in closures
+    ]
 
 
 def density_out(found: AgendaDensity) -> DensityOut:
@@ -188,6 +192,7 @@ def density_out(found: AgendaDensity) -> DensityOut:
         counted_jobs=found.counted,
         estimated=found.counted < found.jobs,
         as_of=found.as_of,
+        closures=_closures_out(found.closures),
     )
 
 
