@@ -49,6 +49,14 @@ async def test_the_name_may_stand_first_and_is_said_once(run_command: RunCommand
     assert "The name is missing." in neither.err
 
 
+async def test_a_sentence_with_a_task_names_its_job(run_command: RunCommand) -> None:
+    work = ("--python", "builtins:print", "-o", "json")
+    made = await run_command("jobs", "create", "--when", "check the deployment every 10 minutes", *work)
+    assert (made.json["name"], made.json["schedule"]["every"]) == ("check the deployment", "10m")
+    named = await run_command("jobs", "create", "other", "--when", "check the deployment every hour", *work)
+    assert named.json["name"] == "other"
+
+
 @pytest.mark.parametrize("flags", [(), ("--every", "5m", "--when", "every day at 9am")])
 async def test_exactly_one_schedule_is_asked_for(run_command: RunCommand, flags: tuple[str, ...]) -> None:
     done = await run_command(*HELLO, *flags)

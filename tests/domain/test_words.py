@@ -15,7 +15,7 @@ from foliot.domain.errors import Mark, ScheduleInvalid
 from foliot.domain.schedule.cron import wall_times
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.kinds import Cron, Interval, Manual, Once, Schedule
-from foliot.domain.schedule.words import examples, read_words
+from foliot.domain.schedule.words import examples, read_task, read_words
 from foliot.domain.schedule.words.vocabulary import REFUSED, WORDS
 from foliot.domain.schedule.zone import load_zone
 
@@ -467,3 +467,47 @@ def test_the_page_says_what_is_understood(text: str, sentence: str) -> None:
 def test_the_page_says_what_is_refused(text: str, reason: str) -> None:
     error = refusal(text)
     assert f"{error.message} {error.hint}" == reason
+
+
+@pytest.mark.requirement("S4-8")
+@pytest.mark.parametrize(
+    ("text", "task", "same"),
+    [
+        ("check the deployment every 10 minutes", "check the deployment", "every 10 minutes"),
+        ("Every 10 minutes, check the deployment.", "check the deployment", "every 10 minutes"),
+        ("remind me to call Ana in 2 hours", "call Ana", "in 2 hours"),
+        ("remind me in 2 hours to call Ana", "call Ana", "in 2 hours"),
+        ("please send the report every friday at 5pm", "send the report", "every friday at 5pm"),
+        ("run the backup every night at 2am", "run the backup", "every night at 2am"),
+        ("revisa el despliegue cada 10 minutos", "revisa el despliegue", "every 10 minutes"),
+    ],
+)
+def test_a_task_beside_the_schedule_is_parted_from_it(text: str, task: str, same: str) -> None:
+    assert (read_task(text), read(text)) == (task, read(same))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "never check the deployment every 10 minutes",
+        "do not check the deployment every 10 minutes",
+        "stop the server every 10 minutes",
+        "check the deployment every 10 minutes unless it is night",
+        "check the deployment every 10 minutes if it is up",
+        "check server 9 every 10 minutes",
+        "check the logs biannually every friday at 9am",
+        "check the logs fortnighly every friday at 9am",
+        "send the weekly report every friday at 5pm",
+        "check every 10 minutes the deployment",
+        "check the deployment",
+        "chek the deployment every 10 minutes",
+    ],
+)
+def test_a_sentence_whose_task_might_say_something_about_times_is_refused(text: str) -> None:
+    refusal(text)
+
+
+def test_a_refusal_points_into_the_whole_sentence() -> None:
+    error = refusal("check the deployment every tuesday at 9")
+    assert error.mark == Mark("check the deployment every tuesday at 9", 38, 39)
+    assert error.hint == "Write 'every tuesday at 9am' or 'every tuesday at 9pm'."

@@ -44,7 +44,13 @@ class ScheduleFlags:
         str | None,
         typer.Option(help="Once: 2027-01-02T18:00:00-03:00, 18:00, 2h, tomorrow at 9am.", metavar="TIME"),
     ] = None
-    when: Annotated[str | None, typer.Option(help='Words: "every weekday at 9am".', metavar="WORDS")] = None
+    when: Annotated[
+        str | None,
+        typer.Option(
+            help='Words: "every weekday at 9am"; with a task, which is the name: "send the report every friday at 5pm".',
+            metavar="WORDS",
+        ),
+    ] = None
     manual: Annotated[
         bool, typer.Option("--manual", help="No schedule: runs start on request, or after other jobs.")
     ] = False
@@ -62,6 +68,13 @@ class ScheduleFlags:
             for each in fields(self)
             if each.name not in {"timezone", "seconds"} and getattr(self, each.name) not in {None, False}
         ]
+
+    @property
+    def task(self) -> str | None:
+        """Return the task that the words name, such as "check the deployment": the name of a job without another."""
+        from foliot.domain.schedule.words import read_task  # slow to import
+
+        return None if self.when is None else read_task(self.when)
 
     def body(self, now: datetime, zone: str) -> dict[str, Any]:
         """Return the schedule. `zone` is that of a wall-clock --at where --timezone is not given."""
@@ -198,7 +211,7 @@ class JobFlags:
 
     def new_job(self, client: Client, name: str | None, now: datetime, zone: str) -> dict[str, Any]:
         """Return a new job. Name, handler and schedule are required; the server fills in the rest."""
-        name = _one_name(name, self.policies.name)
+        name = _one_name(name, self.policies.name) or self.schedule.task
         if not name:
             raise Invalid("The name is missing.", hint='Example: foliot jobs create "Email check" …')
         handler = self._handler_of_agent() or self.handler.body()

@@ -9,9 +9,10 @@
     phrase.py      the clauses of a phrase
     clauses.py     the values that clauses fill in
     interpret.py   clauses -> schedule, or why there is none
+    task.py        "check the deployment every 10 minutes": the task, and the schedule beside it
     one_shot.py    a wall time -> one future instant
 
-Every token belongs to a clause, or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid is
+Every token belongs to a clause or to the task, or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid is
 raised. `now` and the zone are arguments.
 
 Why: docs/decisions/103-schedule-words.md
@@ -19,10 +20,11 @@ Why: docs/decisions/103-schedule-words.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
-from foliot.domain.errors import ScheduleInvalid
+from foliot.domain.errors import Mark, ScheduleInvalid
 from foliot.domain.schedule.kinds import Schedule
 from foliot.domain.schedule.words.interpret import meaning_of
 from foliot.domain.schedule.words.one_shot import LocalNow
@@ -30,10 +32,12 @@ from foliot.domain.schedule.words.parts import Cursor
 from foliot.domain.schedule.words.phrase import Phrase
 from foliot.domain.schedule.words.rewrite import normalise
 from foliot.domain.schedule.words.spanish import to_english
+from foliot.domain.schedule.words.task import split_task
 from foliot.domain.schedule.words.tokens import WordToken, refuse
 from foliot.domain.schedule.words.vocabulary import EXAMPLES
 
-__all__ = ["examples", "read_words"]
+__all__ = ["examples", "read_task", "read_words"]
+_BLANKS = re.compile(r"\s{2,}(?=\S)|\s{2,}$")
 
 
 def read_words(
@@ -43,10 +47,36 @@ def read_words(
 
     `zone_named` finds such a zone by its name and raises ScheduleInvalid where there is none.
     """
+    try:
+        return _read_schedule(text, now, timezone, tz, zone_named)
+    except ScheduleInvalid:
+        parted = split_task(text)
+        if parted is None:
+            raise
+    try:
+        return _read_schedule(parted[1], now, timezone, tz, zone_named)
+    except ScheduleInvalid as error:
+        mark = error.mark
+        if mark is not None and len(mark.text) == len(text):
+            mark = Mark(text, mark.start, mark.end)
+        # A hint quotes the phrase, which has blanks in place of the task.
+        hint = error.hint and _BLANKS.sub("", error.hint)
+        raise ScheduleInvalid(error.message, hint=hint, mark=mark) from None
+
+
+def read_task(text: str) -> str | None:
+    """Return what is to be done, if the words say it: "check the deployment" of "check the deployment every 10 minutes"."""
+    parted = split_task(text)
+    return parted[0] if parted else None
+
+
+def _read_schedule(
+    text: str, now: datetime, timezone: str, tz: tzinfo, zone_named: Callable[[str], tzinfo] | None
+) -> Schedule:
     english = to_english(text)
     if english is not None:
         try:
-            return read_words(english, now=now, timezone=timezone, tz=tz, zone_named=zone_named)
+            return _read_schedule(english, now, timezone, tz, zone_named)
         except ScheduleInvalid as error:
             message = f"In English this is {english!r}. {error.message}"
             raise ScheduleInvalid(message, hint=error.hint, mark=error.mark) from None
