@@ -8,15 +8,8 @@ from foliot.wire.rooms import MessageOut, SenderOut
 
 def message_out(message: Message) -> MessageOut:
     sender = message.sender
-    return MessageOut(
-        id=message.id,
-        room_id=message.room_id,
-        seq=message.seq,
+    return MessageOut.from_value(
+        message,
         kind=message.kind.value,
         sender=SenderOut(kind=sender.kind.value, id=sender.id, name=sender.name),
-        text=message.text,
-        expects_reply=message.expects_reply,
-        run_id=message.run_id,
-        job_id=message.job_id,
-        sent_at=message.sent_at,
     )

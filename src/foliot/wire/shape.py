@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from foliot import wire
 
 UNKNOWN_FIELD = "unknown_field"
+_ABSENT = object()
 MOST_HINTS = 100  # each hint costs time, and a request may have thousands of unknown fields
 
 
@@ -39,6 +40,12 @@ class Shape(BaseModel):
                 for place, each in enumerate(found)
             ]
             raise ValidationError.from_exception_data(cls.__name__, details) from None
+
+    @classmethod
+    def from_value(cls, source: object, **given: Any) -> Self:
+        """Make the shape of a value: its fields are the attributes of the same name, except those that are given."""
+        found = {name: getattr(source, name, _ABSENT) for name in cls.model_fields if name not in given}
+        return cls(**{name: value for name, value in found.items() if value is not _ABSENT}, **given)
 
 
 def hide_defaults(schema: dict[str, Any]) -> None:

@@ -103,20 +103,10 @@ async def _frames(
 
 
 def _event(row: EventRow) -> str:
-    shown = EventOut(
+    shown = EventOut.from_value(
+        row,
         id=events.write_event_id(row.place),
-        kind=row.kind,
-        at=row.at,
         object_id=row.object_id if row.kind.startswith(_WITH_OBJECT) else None,
-        job_id=row.job_id,
-        job_name=row.job_name,
-        run_id=row.run_id,
-        number=row.number,
-        planned_for=row.planned_for,
-        attempt=row.attempt,
-        skip_reason=row.skip_reason,
-        error_code=row.error_code,
-        actor=row.actor,
     )
     return frame(shown.model_dump_json(), event=row.kind, id=shown.id)
 

@@ -72,38 +72,24 @@ def me_out(caller: Caller, jobs: int | None) -> wire.MeOut:
             scopes=_scopes(holder.scopes),
             expires_at=holder.expires_at,
         ),
-        workspace=wire.OwnWorkspaceOut(
-            id=home.id, slug=home.slug, name=home.name, default_timezone=home.default_timezone
-        ),
+        workspace=wire.OwnWorkspaceOut.from_value(home),
         limits=QuotasOut(**asdict(caller.quotas)),
         jobs=jobs,
     )
 
 
 def workspace_out(workspace: Workspace) -> WorkspaceOut:
-    return WorkspaceOut(
-        id=workspace.id,
-        slug=workspace.slug,
-        name=workspace.name,
-        default_timezone=workspace.default_timezone,
-        quotas=Quotas(**workspace.quotas),
-        created_at=workspace.created_at,
-        archived_at=workspace.archived_at,
-    )
+    return WorkspaceOut.from_value(workspace, quotas=Quotas(**workspace.quotas))
 
 
 def entry_out(entry: AuditRecord) -> AuditOut:
-    return AuditOut(
-        id=entry.id,
-        at=entry.at,
+    return AuditOut.from_value(
+        entry,
         actor=ActorOut(id=entry.actor, name=entry.actor_name, kind=entry.actor_kind),
         key=entry.key_id,
-        address=entry.address,
-        action=entry.action,
         object=ObjectOut(kind=entry.object_kind, id=entry.object_id),
         before=None if entry.before is None else dict(entry.before),
         after=None if entry.after is None else dict(entry.after),
-        request_id=entry.request_id,
     )
 
 

@@ -11,30 +11,17 @@ from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut
 
 def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -> SecretOut:
     """An agent does not see the other agents."""
-    return SecretOut(
-        id=row.id,
-        name=row.name,
-        version=row.version,
+    return SecretOut.from_value(
+        row,
         agents=[each for each in row.agents if agent in (None, each)],
         job_count=row.users,
         readable=vault.knows(row.key_id),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )
 
 
 def master_key_out(standing: MasterKeyUsage) -> MasterKeyOut:
-    return MasterKeyOut(
-        present=standing.present,
-        known=list(standing.known),
-        is_right=standing.opens,
-        secrets=standing.secrets,
-        under_other_keys=standing.under_other_keys,
-        unreadable=standing.unreadable,
-    )
+    return MasterKeyOut.from_value(standing, known=list(standing.known), is_right=standing.opens)
 
 
 def rotated_out(rotated: KeyRotation) -> RotatedOut:
-    return RotatedOut(
-        present=rotated.present, rotated=rotated.rotated, left=rotated.left, unreadable=rotated.unreadable
-    )
+    return RotatedOut.from_value(rotated)
