@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 
 from foliot import __version__
-from foliot.channels.message import message_out
 from foliot.clock import Clock, SystemClock
 from foliot.domain.delivery import Answered, Came, Unanswered
+from foliot.domain.rooms import Message
 from foliot.domain.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.client import (
     AddressRefused,
@@ -23,10 +23,20 @@ from foliot.egress.client import (
 )
 from foliot.egress.url import InvalidTarget, read_target
 from foliot.services.messaging.courier import LEASE, OutgoingMessage
-from foliot.wire.rooms import MessageSent, RoomNamed
+from foliot.wire.rooms import MessageOut, MessageSent, RoomNamed, SenderOut
 
 WITHIN = LEASE.total_seconds() / 2  # for the whole exchange, names and connections included
 KEPT = 1024  # bytes of an answer, which nobody reads
+
+
+def message_out(message: Message) -> MessageOut:
+    """Return the JSON shape of a message, which the API shows too."""
+    sender = message.sender
+    return MessageOut.from_value(
+        message,
+        kind=message.kind.value,
+        sender=SenderOut(kind=sender.kind.value, id=sender.id, name=sender.name),
+    )
 
 
 class WebhookChannel:
