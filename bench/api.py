@@ -75,6 +75,10 @@ class Client:
             "Content-Type": "application/json",
         }
 
+    def close(self) -> None:
+        """Close the connection. The next request opens another."""
+        self._connection.close()
+
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         sent = None if body is None else json.dumps(body)
         self._connection.request(method, f"{self._prefix}{path}", sent, self._headers)

@@ -98,6 +98,10 @@ class Reader:
         assert found is not None, answer.status
         self.headers = {"Cookie": f"{COOKIE}={found[1]}; foliot_workspace={WORKSPACE}"}
 
+    def close(self) -> None:
+        """Close the connection. The next request opens another."""
+        self._connection.close()
+
     def weigh(self, path: str) -> int:
         """Bytes of a style or script, as a browser gets it."""
         self._connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
@@ -219,7 +223,10 @@ def measure_page(
         return None  # a redirect, a file, a part of a page, or a page that needs a token
     beside = None
     if not view and path in SHOWN:
+        client.close()  # it was idle while other pages were read: the server may have closed its end
         beside = _quantile(sorted(_timed(client, SHOWN[path].format(**ids)) for _ in range(requests)), 95)
+    reader.close()
+    reader.read(address)
     meter.start()
     times = sorted(reader.read(address)[1] for _ in range(requests))
     cost = meter.stop(requests)

@@ -25,7 +25,7 @@ from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Breaker, NotifyPolicy, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
-from foliot.services.jobs import jobs
+from foliot.services.jobs import job_status, jobs
 from foliot.services.messaging import events
 from foliot.services.messaging.events import EventFilter
 from foliot.services.notifications import channels, incidents, rules
@@ -247,6 +247,26 @@ async def test_a_freeze_mutes_its_jobs(office: Office, mail: MailServer) -> None
     await office.jobs.end(job_id, BROKE)
     await office.notify()
     assert len(mail.came) == 1
+
+
+async def test_nobody_is_reminded_of_a_job_that_a_person_paused_until_it_is_resumed(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    job_id = await failing(office)
+    await job_status.pause(office.database, office.scope, job_id, reason="the vendor is down")
+    await office.wait(3 * DAY)
+    assert mail.subjects[1:] == ["[default] sync was paused"]
+    await job_status.resume(office.database, office.scope, job_id)
+    await office.wait(HOUR + MINUTE)
+    assert mail.subjects[2:] == ["[default] sync was resumed", "[default] sync is still failing: It broke."]
+
+
+async def test_a_job_that_its_breaker_stopped_is_still_reminded_of(office: Office, mail: MailServer) -> None:
+    await office.mail_channel(mail.port)
+    await failing(office, breaker=Breaker(after=1))
+    await office.wait(HOUR + MINUTE)
+    assert mail.subjects[1:] == ["[default] sync is still failing: It broke."]
 
 
 @pytest.mark.requirement("S4-21")

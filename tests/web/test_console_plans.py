@@ -230,3 +230,38 @@ async def test_the_day_draws_when_the_calendars_of_its_jobs_close(
     assert "<script>alert" not in page
     tomorrow = (await api.http.get(f"/console/agenda?date={today + timedelta(days=1)}", headers=session)).text
     assert 'class="closed"' not in tomorrow
+
+
+async def test_the_week_marks_the_hours_in_which_calendars_close_and_freezes_hold(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    tomorrow = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    closed = [
+        {
+            "kind": "absolute",
+            "start": f"{tomorrow:%Y-%m-%dT04:30:00Z}",
+            "end": f"{tomorrow:%Y-%m-%dT07:00:00Z}",
+        }
+    ]
+    body = {"name": HOSTILE[:60], "kind": "blackout", "timezone": "UTC", "rules": closed}
+    made = (await api.request("POST", "/calendars", json=body)).json()["id"]
+    await api.create_job(name="beat", schedule={"words": "every 2 hours"}, calendars=[made])
+    frozen = {
+        "reason": HOSTILE[:60],
+        "start_at": f"{tomorrow:%Y-%m-%dT10:00:00Z}",
+        "end_at": f"{tomorrow:%Y-%m-%dT11:00:00Z}",
+    }
+    await api.request("POST", "/freezes", json=frozen, role="operator")
+    page = (await api.http.get("/console/agenda?view=week", headers=await signed_in(api, "viewer"))).text
+    cells = {
+        hour: re.findall(r"<td class=\"([^\"]*)", row)
+        for hour, row in re.findall(r'<tr><th scope="row">(\d\d)</th>(.*?)</tr>', page)
+    }
+    marked = {
+        (hour, place): css.split()[-1]
+        for hour, row in cells.items()
+        for place, css in enumerate(row)
+        if css.split()[-1] in ("closed", "frozen")
+    }
+    assert marked == {("04", 1): "closed", ("05", 1): "closed", ("06", 1): "closed", ("10", 1): "frozen"}
+    assert "<script>alert" not in page

@@ -9,6 +9,8 @@ from html import unescape
 from typing import Any, get_args
 from uuid import UUID
 
+import httpx2 as httpx
+
 from foliot.domain.access import MemberRole
 from foliot.domain.ids import IncidentId, JobId
 from foliot.domain.notifications.incidents import Incident
@@ -479,3 +481,77 @@ async def test_a_mute_and_a_removed_member_offer_an_undo(api: ApiHarness) -> Non
     )
     assert f'action="/console/incidents/{incident_id}/unmute"' in shown.text
     assert "Undo" in shown.text
+
+
+async def undone(api: ApiHarness, session: dict[str, str], answer: httpx.Response) -> None:
+    """Open the page that a form leads to, and press its Undo."""
+    assert answer.status_code == 303, answer.text
+    cookie = f"{session['Cookie']}; foliot_flash={answer.cookies['foliot_flash']}"
+    api.http.cookies.clear()
+    shown = await api.http.get(answer.headers["location"], headers={"Cookie": cookie})
+    banner = re.search(r'banner flash.*?action="([^"]+)"(.*?)</form>', shown.text, re.DOTALL)
+    assert banner is not None, shown.text
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', banner[2]))
+    sent = {name: unescape(value) for name, value in fields.items()}
+    taken_back = await api.http.post(unescape(banner[1]), data=sent, headers=session)
+    assert taken_back.status_code == 303, taken_back.text
+
+
+async def test_removing_a_limit_or_a_budget_offers_an_undo(api: ApiHarness) -> None:
+    session, key = await signed_in(api, "admin"), 'db "<one>" é'
+    await api.request("PUT", "/limits", json={"key": key, "cap": 7})
+    await api.request("PUT", "/limits", json={"cap": 50}, role="admin")
+    before = (await api.request("GET", "/limits")).json()
+    for each in (key, ""):
+        await undone(api, session, await post(api, "/console/settings/limits/remove", session, key=each))
+    assert (await api.request("GET", "/limits")).json() == before
+    budget = {"unit": "usd", "amount": "25", "period": "day", "warn_at": None, "action": "warn"}
+    await api.request("PUT", "/budgets", json={"items": [budget]}, role="admin")
+    stored = (await api.request("GET", "/budgets")).json()["items"]
+    await undone(
+        api, session, await post(api, "/console/settings/budgets", session, unit="usd", period="day")
+    )
+    assert (await api.request("GET", "/budgets")).json()["items"] == stored
+
+
+async def test_switching_a_type_off_and_on_offers_an_undo(api: ApiHarness) -> None:
+    session = await signed_in(api, "admin")
+
+    async def state() -> tuple[bool, str | None]:
+        found = (await api.request("GET", "/job-types")).json()["items"]
+        return next((each["enabled"], each["disabled_reason"]) for each in found if each["name"] == "http")
+
+    path = "/console/settings/types/http"
+    off = await post(api, path, session, enabled="no", reason="the vendor is down")
+    assert await state() == (False, "the vendor is down")
+    await undone(api, session, off)
+    assert (await state())[0]
+    await post(api, path, session, enabled="no", reason="the vendor is down")
+    await undone(api, session, await post(api, path, session, enabled="yes"))
+    assert await state() == (False, "the vendor is down")
+
+
+async def test_lifting_a_freeze_offers_an_undo_that_holds_the_same_until_the_same_end(
+    api: ApiHarness, clock: ManualClock
+) -> None:
+    session = await signed_in(api, "operator")
+    end = (clock.now() + timedelta(hours=5)).isoformat()
+    body = {"reason": "upgrade", "scope": {"tags": ["db"]}, "end_at": end, "after": "all", "per_minute": 7}
+    made = (await api.request("POST", "/freezes", json=body, role="operator")).json()
+    await undone(api, session, await post(api, f"/console/freezes/{made['id']}/lift", session))
+    clock.advance(timedelta(minutes=1))
+    [again] = (await api.request("GET", "/freezes")).json()["items"]
+    same = ("reason", "scope", "end_at", "after", "per_minute", "running", "status")
+    assert {name: again[name] for name in same} == {name: made[name] for name in same}
+
+
+async def test_a_channel_shows_how_to_enable_or_disable_it_as_a_command(api: ApiHarness) -> None:
+    made = await api.request(
+        "POST", "/channels", json={"name": "ops", "config": {"kind": "email", "to": ["a@example.com"]}}
+    )
+    path, session = f"settings/channels/{made.json()['id']}", await signed_in(api, "operator")
+    assert "foliot channels disable ops" in await text_of(api, path, session)
+    await post(api, f"/console/{path}/disable", session)
+    page = unescape(await text_of(api, path, session))
+    assert "foliot channels enable ops" in page
+    assert f'client.channels.enable("{made.json()["id"]}")' in page

@@ -165,6 +165,10 @@ class DensityOut(Shape):
     )
     estimated: bool = Field(description="An estimate is made at most once a minute.")
     as_of: Instant
+    closures: list[ClosureOut] = Field(
+        default=[],
+        description="With `closures`: when the calendars of the counted jobs close; at most 50 of each.",
+    )
 
 
 Verdict = Literal[

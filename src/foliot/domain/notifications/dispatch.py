@@ -239,16 +239,17 @@ class Dispatcher:
             or incident.remind_at > self._state.now
         ):
             return
-        if incident.is_silent(self._state.now) or self._is_frozen(incident):
+        job = self._job_of(None, incident)
+        is_stopped = (
+            job is not None and job.is_stopped_by_person
+        )  # the person who paused it knows of the failure
+        if incident.is_silent(self._state.now) or self._is_frozen(incident) or is_stopped:
             self._store(look_again(replace(incident, remind_at=None), self._state.now + REMINDERS[0]))
             return
         incident = self._store(after_reminder(incident, self._state.now))
         names = _names_of(incident)
         known = names | {NoticeEvent.RETRIES_EXHAUSTED} if NoticeEvent.RUN_FAILED in names else names
-        by_channel = {
-            each.channel_id: each
-            for each in self._state.rules.destinations(known, self._job_of(None, incident))
-        }
+        by_channel = {each.channel_id: each for each in self._state.rules.destinations(known, job)}
         for thread in self._threads.get(incident.id, ()):
             terms = by_channel.get(thread.channel_id)
             if terms is None:

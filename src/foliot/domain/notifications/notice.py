@@ -106,6 +106,7 @@ class JobNames:
     last_success_at: datetime | None = None
     notify: NotifyPolicy | None = None
     is_archived: bool = False
+    is_stopped_by_person: bool = False  # paused or disabled; not by a breaker or a budget
 
 
 @dataclass(frozen=True, slots=True)

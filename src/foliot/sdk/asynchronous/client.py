@@ -234,11 +234,20 @@ class AsyncClient:
         job: Ref | None = None,
         queue: str | None = None,
         tag: str | None = None,
+        closures: bool | None = None,
     ) -> DensityOut:
         """Return how many runs are planned in each part of a span. Default: each half hour of the next day."""
         from foliot.wire.reports import DensityOut  # noqa: PLC0415
 
-        query = {"from": start, "to": end, "buckets": buckets, "job": job, "queue": queue, "tag": tag}
+        query = {
+            "from": start,
+            "to": end,
+            "buckets": buckets,
+            "job": job,
+            "queue": queue,
+            "tag": tag,
+            "closures": closures,
+        }
         return await self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
 
     async def agenda_file(

@@ -162,28 +162,38 @@ class AgendaDensity:
     jobs: int  # with planned times, as far as that is known
     counted: int
     as_of: datetime
+    closures: tuple[Closure, ...] = ()  # of the calendars of the counted jobs
 
 
 async def load_density(
-    database: Database, scope: Scope, wanted: AgendaFilter, *, start: datetime, end: datetime, parts: int
+    database: Database,
+    scope: Scope,
+    wanted: AgendaFilter,
+    *,
+    start: datetime,
+    end: datetime,
+    parts: int,
+    with_closures: bool = False,
 ) -> AgendaDensity:
     """Count the planned runs from now on in each part of a span. Of many jobs a sample is counted, at most once a minute."""
     if not timedelta(0) < end - start <= LONGEST:
         raise Invalid(f"A span of at most {LONGEST.days} days, and it ends after it starts.", pointer="/to")
     wanted = replace(wanted, owner_id=scope.visible_owner)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        key = (scope.workspace_id, wanted, start, end, parts, tx.now.replace(second=0, microsecond=0))
+        minute = tx.now.replace(second=0, microsecond=0)
+        key = (scope.workspace_id, wanted, start, end, parts, with_closures, minute)
         if (known := _estimates.get(key)) is not None:
             return known
         freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
         jobs, rows = await stored.sample_upcoming(tx, wanted, end, SAMPLE)
-        able, _ = await _prepare(tx, scope.workspace_id, rows, freezes)
+        able, known_calendars = await _prepare(tx, scope.workspace_id, rows, freezes)
     steps = MOST_STEPS if len(rows) == jobs else STEPS_OF_SAMPLE
     found = await asyncio.to_thread(density, able, start, end, parts, now=tx.now, steps=steps)
     share = len(rows) / jobs * found.jobs / len(able) if able else 1.0
     counts = tuple(each / share for each in found.counts) if share else found.counts
     is_exact = found.jobs == len(able) and len(rows) == jobs
-    made = AgendaDensity(start, end, counts, jobs, jobs if is_exact else found.jobs, tx.now)
+    closures = await asyncio.to_thread(_closures, known_calendars.known, start, end) if with_closures else ()
+    made = AgendaDensity(start, end, counts, jobs, jobs if is_exact else found.jobs, tx.now, closures)
     if not is_exact:
         if len(_estimates) >= MOST_ESTIMATES:
             _estimates.clear()

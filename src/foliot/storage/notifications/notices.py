@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.notifications.notice import JobNames, Notice, NoticeEvent, RunNames
+from foliot.storage.jobs.jobs import ENGINE
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -57,7 +58,7 @@ async def delete(tx: Tx, seqs: Collection[int]) -> None:
 
 
 async def load_jobs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, JobNames]:
-    found = await tx.fetch_as(JobNames, sql.notices.load_jobs, {"job_ids": list(job_ids)})
+    found = await tx.fetch_as(JobNames, sql.notices.load_jobs, {"job_ids": list(job_ids), "engine": ENGINE})
     return {each.id: each for each in found}
 
 

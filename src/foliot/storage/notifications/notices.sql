@@ -39,7 +39,8 @@ DELETE FROM notices WHERE workspace_id = %(workspace_id)s AND seq = ANY (%(seqs)
 -- name: load_jobs
 SELECT jobs.id, jobs.name, jobs.queue, jobs.tags, COALESCE(jobs.definition -> 'spec' -> 'schedule' ->> 'timezone', 'UTC') AS timezone,
        principals.name AS owner, timers.next_at, timers.last_success_at, jobs.definition -> 'notify' AS notify,
-       jobs.status = 'archived' AS is_archived
+       jobs.status = 'archived' AS is_archived,
+       jobs.status IN ('paused', 'disabled') AND jobs.status_by IS DISTINCT FROM %(engine)s AS is_stopped_by_person
   FROM jobs
   LEFT JOIN timers ON timers.job_id = jobs.id
   LEFT JOIN principals ON principals.id = jobs.owner_id

@@ -50,6 +50,7 @@ Days = Annotated[
     ),
 ]
 
+Closures = Annotated[bool, Query(description="Also when the calendars of these jobs close.")]
 WithPercentiles = Annotated[
     bool,
     Query(
@@ -118,7 +119,7 @@ async def list_agenda(
     limit: Annotated[
         int, Query(ge=1, le=agenda.MOST_LINES, description="Lines at most.")
     ] = agenda.MOST_LINES,
-    closures: Annotated[bool, Query(description="Also when the calendars of these jobs close.")] = False,
+    closures: Closures = False,
 ) -> AgendaOut:
     """List planned times by start, with the expected result and duration. Times of one job that
     follow each other in less than an hour are one line.
@@ -143,12 +144,15 @@ async def agenda_density(
     job: Annotated[Id | None, Query(description="Only this job.")] = None,
     queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
     tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
+    closures: Closures = False,
 ) -> DensityOut:
     """Count the planned runs in each part of a span. In a large workspace the counts are an estimate from a sample of its jobs."""
     begin = start or caller.at.replace(second=0, microsecond=0)
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
     until = end or begin + timedelta(days=1)
-    found = await agenda.load_density(db, caller.scope, wanted, start=begin, end=until, parts=buckets)
+    found = await agenda.load_density(
+        db, caller.scope, wanted, start=begin, end=until, parts=buckets, with_closures=closures
+    )
     return density_out(found)
 
 

@@ -84,9 +84,21 @@ UNDO = {
     "job-reverted": "/console/jobs/{}/undo-edit",
     "alerts-muted": "/console/jobs/{}/undo-edit",
     "freeze-created": "/console/freezes/{}/lift",
+    "freeze-lifted": "/console/freezes/{}/again",
+    "limit-removed": "/console/settings/limits",
+    "budget-removed": "/console/settings/budgets",
+    "type-enabled": "/console/settings/types/{}",
+    "type-disabled": "/console/settings/types/{}",
     "incident-muted": "/console/incidents/{}/unmute",
     "incident-unmuted": "/console/incidents/{}/mute",
     "channel-enabled": "/console/settings/channels/{}/disable",
     "channel-disabled": "/console/settings/channels/{}/enable",
     "member-removed": "/console/settings/members/{}/restore",
 }  # the address that takes a notice's action back, with the id of its object
+UNDO_FIELDS = {
+    "freeze-lifted": ("start_at", "end_at"),
+    "limit-removed": ("key", "cap"),
+    "budget-removed": ("unit", "period", "amount", "warn_at", "action"),
+    "type-enabled": ("enabled", "reason"),
+    "type-disabled": ("enabled",),
+}  # hidden fields of the form that takes it back

@@ -8,7 +8,8 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Awaitable, Callable
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -29,7 +30,7 @@ from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
 from foliot.web.console.api import Api, ApiRefusal
 from foliot.web.console.forms import multipart_fields
-from foliot.web.console.notices import NOTICES, UNDO
+from foliot.web.console.notices import NOTICES, UNDO, UNDO_FIELDS
 from foliot.web.console.openid import OpenIdSignIn
 from foliot.web.console.session import (
     HOME,
@@ -59,6 +60,7 @@ SECURITY_HEADERS = {
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MOST_FORM_BYTES = 600_000
 MOST_FIELDS = 100
+FLASH = re.compile(r"(?P<notice>[a-z-]+)(~(?P<id>[\w.:-]{0,100})~(?P<values>[\w-]{0,2000}))?", re.ASCII)
 NAVIGATION = (
     (None, (
         ("/console/", "Today", "today", "viewer"),
@@ -163,14 +165,16 @@ async def read_form(request: Request) -> dict[str, str]:
         raise ApiRefusal(400, {"detail": "This form has too many fields."}) from None
 
 
-def done(target: str, notice: str, object_id: str = "") -> Response:
+def done(target: str, notice: str, object_id: str = "", values: Sequence[str] = ()) -> Response:
     """Redirect to `target` with one sentence of NOTICES to show there. The cookie holds its name and is read once.
 
-    With the id of the object, the notice offers the undo of UNDO.
+    With the id of the object, or the values of UNDO_FIELDS, the notice offers the undo of UNDO.
     """
     response = RedirectResponse(target, status_code=303)
     assert notice in NOTICES
-    value = f"{notice}.{object_id}" if object_id else notice
+    fields = urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
+    undo = f"~{object_id}~{fields if values else ''}" if object_id or values else ""
+    value = notice + undo if FLASH.fullmatch(notice + undo) else notice  # too long for a cookie
     response.set_cookie("foliot_flash", value, max_age=20, path="/console", samesite="lax", httponly=True)
     return response
 
@@ -236,13 +240,24 @@ def address_of(request: Request) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _flash(request: Request, t: text.Translate) -> dict[str, str | None]:
-    """The sentence that the cookie names, and the address of its undo. Text from a cookie is never shown or formatted."""
-    notice, _, object_id = request.cookies.get("foliot_flash", "").partition(".")
-    if notice not in NOTICES or not re.fullmatch(r"[0-9a-f-]{0,36}", object_id):
-        return {"flash": None, "undo": None}
-    undo = UNDO[notice].format(object_id) if object_id and notice in UNDO else None
-    return {"flash": t(NOTICES[notice]), "undo": undo}
+def _flash(request: Request, t: text.Translate) -> dict[str, Any]:
+    """The sentence that the cookie names, the address of its undo and its fields. Text from a cookie is never shown or formatted."""
+    given = FLASH.fullmatch(request.cookies.get("foliot_flash", ""))
+    if given is None or given["notice"] not in NOTICES:
+        return {"flash": None, "undo": None, "undo_fields": {}}
+    notice, object_id, names = given["notice"], given["id"] or "", UNDO_FIELDS.get(given["notice"], ())
+    values = _undo_values(given["values"] or "")
+    can_undo = notice in UNDO and (object_id or names) and len(values) == len(names)
+    undo = UNDO[notice].format(object_id) if can_undo else None
+    return {"flash": t(NOTICES[notice]), "undo": undo, "undo_fields": dict(zip(names, values, strict=False))}
+
+
+def _undo_values(raw: str) -> list[str]:
+    try:
+        found = json.loads(urlsafe_b64decode(raw + "=" * (-len(raw) % 4))) if raw else []
+    except ValueError:
+        return []
+    return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else []
 
 
 def curl(method: str, path: str, body: Any = None) -> str:

@@ -11,7 +11,7 @@ from foliot.domain.explain.records import QueuePosition
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.services.jobs.agenda import AgendaDensity, AgendaItem, AgendaLine, AgendaPage, Fate
+from foliot.services.jobs.agenda import AgendaDensity, AgendaItem, AgendaLine, AgendaPage, Closure, Fate
 from foliot.services.runs.explain import RunExplanation
 from foliot.services.runs.history import RunBucket, RunSummary
 from foliot.services.runs.statistics import (
@@ -153,8 +153,12 @@ def agenda_out(plans: AgendaPage) -> AgendaOut:
     return AgendaOut.from_value(
         plans,
         items=[_item(each) for each in plans.items],
-        closures=[ClosureOut.from_value(each) for each in plans.closures],
+        closures=_closures_out(plans.closures),
     )
+
+
+def _closures_out(closures: tuple[Closure, ...]) -> list[ClosureOut]:
+    return [ClosureOut.from_value(each) for each in closures]
 
 
 def density_out(found: AgendaDensity) -> DensityOut:
@@ -166,6 +170,7 @@ def density_out(found: AgendaDensity) -> DensityOut:
         runs=round(sum(found.counts)),
         counted_jobs=found.counted,
         estimated=found.counted < found.jobs,
+        closures=_closures_out(found.closures),
     )
 
 

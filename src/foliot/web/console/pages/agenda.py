@@ -77,7 +77,21 @@ async def agenda(visit: Visit) -> Context:
             visit, frame, shown[0]["items"] if shown else [], planned["items"]
         )
     elif view == "week":
-        context["cells"] = week_grid(visit, frame, planned["counts"], shown[0] if shown else {})
+        spans = [
+            (
+                parse(each["start"]),
+                parse(each["end"]),
+                "closed",
+                visit.reader.translate("Closed by {name}", name=each["name"]),
+            )
+            for each in planned.get("closures", [])
+        ]
+        spans += [
+            (each["start"], each["stop"], "frozen", f"{visit.reader.translate('Freeze')}: {each['reason']}")
+            for each in context["freezes"]
+            if each["is_whole"]
+        ]
+        context["cells"] = week_grid(visit, frame, planned["counts"], shown[0] if shown else {}, spans)
         context["counted_since"] = shown[0].get("counted_since") if shown else None
     elif view == "heat":
         context |= minute_grid(visit, frame, planned["counts"])
@@ -132,6 +146,7 @@ async def _density(
         "from": begin.isoformat(),
         "to": end.isoformat(),
         "buckets": str(round((end - begin) / part)),
+        "closures": "true",
         "tag": wanted["tag"],
         "queue": wanted["queue"],
     }
@@ -182,7 +197,12 @@ def _freezes(frame: Frame, freezes: list[dict[str, Any]]) -> list[dict[str, Any]
         stop = parse(ended) if ended else frame.end
         if start < frame.end and stop > frame.begin:
             left, right = frame.share(start), frame.share(stop)
-            shown = {"reason": each["reason"], "is_whole": each["scope"]["everything"]}
+            shown = {
+                "reason": each["reason"],
+                "is_whole": each["scope"]["everything"],
+                "start": start,
+                "stop": stop,
+            }
             drawn.append({"left": left, "width": max(right - left, 0.3), **shown})
     return drawn[:20]
 

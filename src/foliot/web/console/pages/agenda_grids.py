@@ -31,9 +31,16 @@ class Frame:
 
 
 def week_grid(
-    visit: Visit, frame: Frame, planned_counts: list[int], summary: dict[str, Any]
+    visit: Visit,
+    frame: Frame,
+    planned_counts: list[int],
+    summary: dict[str, Any],
+    spans: list[tuple[datetime, datetime, str, str]],
 ) -> list[dict[str, Any]]:
-    """Rows of hours, a cell for each day: planned runs ahead, recorded ones behind."""
+    """Rows of hours, a cell for each day: planned runs ahead, recorded ones behind.
+
+    `spans` are freezes and closings of calendars: start, end, class and words. The hours that they touch are marked.
+    """
     t = visit.reader.translate
     counts: dict[tuple[date, int], list[float]] = {}
     for place, count in enumerate(planned_counts):
@@ -57,6 +64,8 @@ def week_grid(
             words = [t("{count} planned", count=f"{planned:,.0f}")] if planned else []
             words += [t("{count} recorded", count=f"{ran:,.0f}")] if ran else []
             words += [t("{count} failed", count=f"{failed:,.0f}")] if failed else []
+            over = [each for each in spans if each[0] < at + HOUR and each[1] > at]
+            words += dict.fromkeys(said for *_, said in over)
             href = (
                 address(
                     since=instant(parse(at.isoformat())),
@@ -69,6 +78,7 @@ def week_grid(
                 {
                     "level": scale.level(planned + ran),
                     "failed": bool(failed),
+                    "css": " ".join(sorted({css for _, _, css, _ in over})),
                     "count": planned + ran,
                     "title": ", ".join(words),
                     "href": href,

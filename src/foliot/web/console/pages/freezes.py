@@ -10,8 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_number
-from foliot.web.console.pages.form_routes import form_route, instant_of, member_names, words
+from foliot.web.console.pages.form_routes import instant_of, member_names, words
 from foliot.web.console.site import Context, Visit, action, done, page
+from foliot.web.console.text import parse
 
 FIELDS = ("reason", "scope", "tags", "queues", "jobs", "start_at", "end_at", "after", "per_minute", "running")
 
@@ -84,10 +85,26 @@ async def create(visit: Visit) -> Response:
     return done("/console/freezes", "freeze-created", made["id"])
 
 
+async def lift(visit: Visit) -> Response:
+    freeze_id = visit.path["freeze_id"]
+    found = await visit.api.get(f"/freezes/{freeze_id}")
+    await visit.api.call("POST", f"/freezes/{freeze_id}/lift")
+    return done("/console/freezes", "freeze-lifted", freeze_id, [found["start_at"], found["end_at"] or ""])
+
+
+async def freeze_again(visit: Visit) -> Response:
+    """Take a lift back: the same freeze once more, until the end it had. What started meanwhile is not undone."""
+    found = await visit.api.get(f"/freezes/{visit.path['freeze_id']}")
+    body = {name: found[name] for name in ("reason", "scope", "after", "per_minute", "running")}
+    start, end = (instant_of(visit, name, visit.field(name)) for name in ("start_at", "end_at"))
+    body |= {"end_at": end, "start_at": start if start and parse(start) > visit.reader.now else None}
+    made = await visit.api.call("POST", "/freezes", body)
+    return done("/console/freezes", "freeze-created", made["id"])
+
+
 ROUTES = [
     Route("/freezes", freeze_list),
     Route("/freezes/create", action(create), methods=["POST"]),
-    form_route(
-        "/freezes/{freeze_id}/lift", "POST /freezes/{freeze_id}/lift", "/console/freezes", "freeze-lifted"
-    ),
+    Route("/freezes/{freeze_id}/again", action(freeze_again), methods=["POST"]),
+    Route("/freezes/{freeze_id}/lift", action(lift), methods=["POST"]),
 ]

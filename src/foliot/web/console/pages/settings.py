@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from foliot.web.console.api import ApiRefusal, field_refusal, read_number
+from foliot.web.console.api import ApiRefusal, field_refusal, read_json, read_number
+from foliot.web.console.notices import UNDO_FIELDS
 from foliot.web.console.pages.form_routes import form_route, items_of, words
 from foliot.web.console.site import Context, Visit, action, done, page, render, shell_of
 from foliot.wire.identity import Quotas
@@ -238,10 +240,21 @@ async def set_budget(visit: Visit) -> Response:
     fields = ("unit", "amount", "period", "warn_at", "action")
     kept = [{name: each[name] for name in fields} for each in now if (each["unit"], each["period"]) != named]
     if amount := visit.field("amount"):
-        action_ = visit.field("action") or "pause"
-        kept.append({"unit": named[0], "period": named[1], "amount": amount, "action": action_})
+        new: dict[str, Any] = {"unit": named[0], "period": named[1], "amount": amount}
+        new["action"] = visit.field("action") or "pause"
+        if "warn_at" in (visit.form or {}):  # of a budget that comes back
+            new["warn_at"] = read_json("warn_at", visit.field("warn_at"))
+        kept.append(new)
     await visit.api.call("PUT", "/budgets", {"items": kept})
-    return done(f"{AT}/limits", "budget-saved" if amount else "budget-removed")
+    if amount:
+        return done(f"{AT}/limits", "budget-saved")
+    gone = [each for each in now if (each["unit"], each["period"]) == named]
+    values = [
+        json.dumps(each[name]) if name == "warn_at" else each[name]
+        for each in gone
+        for name in UNDO_FIELDS["budget-removed"]
+    ]
+    return done(f"{AT}/limits", "budget-removed", values=values)
 
 
 async def set_limit(visit: Visit) -> Response:
@@ -253,8 +266,11 @@ async def set_limit(visit: Visit) -> Response:
 
 
 async def remove_limit(visit: Visit) -> Response:
-    await visit.api.call("DELETE", "/limits", params={"key": visit.field("key")})
-    return done(f"{AT}/limits", "limit-removed")
+    key = visit.field("key")
+    now = await items_of(visit, "/limits", limit=None) or ()
+    await visit.api.call("DELETE", "/limits", params={"key": key})
+    caps = [str(each["cap"]) for each in now if (each["key"] or "") == key]
+    return done(f"{AT}/limits", "limit-removed", values=[key, *caps])
 
 
 @section("defaults")
@@ -296,9 +312,14 @@ async def types(visit: Visit) -> Context:
 
 
 async def switch_type(visit: Visit) -> Response:
-    body = {"enabled": visit.field("enabled") == "yes", "reason": visit.field("reason")}
-    await visit.api.call("PUT", f"/job-types/{visit.path['job_type']}", body)
-    return done(f"{AT}/types", "type-enabled" if body["enabled"] else "type-disabled")
+    name, turns_on = visit.path["job_type"], visit.field("enabled") == "yes"
+    known = (await visit.api.get("/job-types"))["items"]
+    reason = next((each["disabled_reason"] for each in known if each["name"] == name), None)
+    body = {"enabled": turns_on, "reason": visit.field("reason")}
+    await visit.api.call("PUT", f"/job-types/{name}", body)
+    if turns_on:
+        return done(f"{AT}/types", "type-enabled", name, ["no", reason or ""])
+    return done(f"{AT}/types", "type-disabled", name, ["yes"])
 
 
 # ---- workspaces, for administrators of the installation
