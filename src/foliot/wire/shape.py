@@ -44,8 +44,10 @@ class Shape(BaseModel):
     @classmethod
     def from_value(cls, source: object, **given: Any) -> Self:
         """Make the shape of a value: its fields are the attributes of the same name, except those that are given."""
-        found = {name: getattr(source, name, _ABSENT) for name in cls.model_fields if name not in given}
-        return cls(**{name: value for name, value in found.items() if value is not _ABSENT}, **given)
+        for name in cls.__pydantic_fields__:
+            if name not in given and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
+                given[name] = value
+        return cls(**given)
 
 
 def hide_defaults(schema: dict[str, Any]) -> None:
