@@ -13,7 +13,7 @@ from foliot.domain.schedule_lint import SAME_TARGET, crowded_minute, lint
 from foliot.domain.webhooks import CHECK_IN
 from foliot.services.messaging.room_steps import agent_of_job, find_room, room_not_found
 from foliot.services.workers.overview import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
-from foliot.storage.jobs import calendars, job_types, jobs
+from foliot.storage.jobs import calendars, job_types, jobs, lint_queries
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Tx
@@ -51,6 +51,7 @@ async def find_warnings(tx: Tx, job: StoredJob) -> tuple[str, ...]:
         *lint(definition, timetable, tx.now),
         await _warn_crowded(tx, job, timetable),
         await _warn_same_target(tx, job),
+        await _warn_same_name(tx, job),
         await _warn_unserved(tx, definition.spec),
         await _warn_missing_room(tx, job),
     ]
@@ -60,17 +61,24 @@ async def find_warnings(tx: Tx, job: StoredJob) -> tuple[str, ...]:
 async def _warn_crowded(tx: Tx, job: StoredJob, timetable: Timetable) -> str | None:
     if job.next_at is None or not isinstance(timetable.schedule, Cron):
         return None
-    return crowded_minute(timetable, job.next_at, await jobs.count_by_minute(tx, job.id, job.next_at))
+    return crowded_minute(timetable, job.next_at, await lint_queries.count_by_minute(tx, job.id, job.next_at))
 
 
 async def _warn_same_target(tx: Tx, job: StoredJob) -> str | None:
     url = (job.definition.config or {}).get("url")
     if job.definition.spec.type != "http" or not isinstance(url, str):
         return None
-    count = await jobs.count_with_url(tx, job.id, url, SAME_TARGET)
+    count = await lint_queries.count_with_url(tx, job.id, url, SAME_TARGET)
     if count < SAME_TARGET:
         return None
     return f"{count} or more other jobs call this address. A limit with a concurrency_key keeps them from calling it all at once."
+
+
+async def _warn_same_name(tx: Tx, job: StoredJob) -> str | None:
+    name, owner_id = job.definition.name, job.definition.owner_id
+    if not await lint_queries.has_namesake(tx, job.id, name, owner_id):
+        return None
+    return f'Another job is named "{name}" too. Commands and files that name it need its id, or another name.'
 
 
 async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:

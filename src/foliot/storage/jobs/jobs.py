@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from psycopg.errors import UniqueViolation
@@ -22,8 +22,6 @@ from foliot.storage.jobs.definitions import definition_json, definition_of, spec
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
-MOST_COUNTED = 5_000  # jobs of one hour, for a warning
-HOUR = timedelta(hours=1)
 ENGINE = "engine"  # the actor of changes that the engine makes on its own
 
 
@@ -223,19 +221,6 @@ async def purge(tx: Tx, job_id: JobId, most: int) -> int:
     if deleted < most:
         await tx.execute(sql.jobs.purge, {"id": job_id})
     return deleted
-
-
-async def count_by_minute(tx: Tx, job_id: JobId, at: datetime) -> dict[int, int]:
-    """Count the other jobs that are due within the hour of `at`, by minute."""
-    start = at.replace(minute=0, second=0, microsecond=0)
-    params = {"job_id": job_id, "start": start, "end": start + HOUR, "most": MOST_COUNTED}
-    return dict(await tx.fetch_pairs(int, int, sql.jobs.count_by_minute, params))
-
-
-async def count_with_url(tx: Tx, job_id: JobId, url: str, most: int) -> int:
-    """Count the other http jobs with this address, up to `most`."""
-    params = {"job_id": job_id, "url": url, "most": most}
-    return await tx.fetch_value(int, sql.jobs.count_with_url, params)
 
 
 async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:

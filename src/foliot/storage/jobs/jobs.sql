@@ -123,18 +123,3 @@ SELECT count(*) FROM gone;
 WITH days AS (DELETE FROM job_days WHERE job_id = %(id)s),
      used AS (DELETE FROM usage_days WHERE subject_id = %(id)s)
 DELETE FROM jobs WHERE id = %(id)s;
-
--- name: count_by_minute
--- Jobs of the workspace by the minute of their next time, within the hour around it. Relies on timers_due.
-SELECT extract(minute FROM due_at)::int AS minute, count(*)::int AS jobs
-  FROM (SELECT due_at FROM timers
-         WHERE due_at >= %(start)s AND due_at < %(end)s AND workspace_id = %(workspace_id)s AND job_id <> %(job_id)s
-         LIMIT %(most)s) AS near
- GROUP BY 1;
-
--- name: count_with_url
--- Relies on jobs_by_url.
-SELECT count(*) FROM (SELECT FROM jobs
-                       WHERE workspace_id = %(workspace_id)s AND type = 'http' AND status <> 'archived'
-                         AND md5(definition #>> '{config,url}') = md5(%(url)s::text) AND id <> %(job_id)s
-                       LIMIT %(most)s) AS same;
