@@ -19,8 +19,8 @@ SELECT heads.workspace_id, chunk.run_id, chunk.last_seq, chunk.attempt, chunk.li
   JOIN heads USING (run_id);
 
 -- name: page
--- Relies on the primary key: only chunks behind `after` are read. OFFSET 0: the length is asked once for each chunk, which is
--- decompressed for it, and not once for each line.
+-- Relies on the primary key: only chunks behind `after` are read. OFFSET 0: PostgreSQL computes the length once for each chunk, which it
+-- decompresses for that, and not once for each line.
 SELECT chunk.attempt, (chunk.before + line.ordinal)::int AS seq,
        (line.value ->> 0)::timestamptz AS "line.at", line.value ->> 1 AS "line.stream", line.value ->> 2 AS "line.text"
   FROM (SELECT attempt, last_seq, lines, last_seq - jsonb_array_length(lines) AS before
