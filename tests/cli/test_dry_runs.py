@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from foliot.domain.ids import WorkspaceId
+from foliot.storage.tx import Database
 from tests.cli.conftest import RunCommand
 from tests.cli.test_commands import PATIENCE
+from tests.services.remote_hosts import register_host, worker_principal
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 BLACKOUT = {
@@ -174,3 +178,41 @@ async def test_budgets_are_set_listed_tried_and_removed(run_command: RunCommand)
         "jobs", "create", "models", "--http", "https://example.test", "--manual", "--budget", "usd=1/day"
     )
     assert job.json["budgets"][0]["period"] == "day"
+
+
+async def test_rooms_and_types_are_tried(run_command: RunCommand) -> None:
+    assert "Would create the room Support." in await words(
+        run_command, "rooms", "create", "Support", "--key", "support"
+    )
+    assert (await run_command("rooms", "list")).json["items"] == []
+    await run_command("rooms", "create", "Support", "--key", "support")
+    assert "Would send message 1 to Support" in await words(run_command, "rooms", "send", "support", "hello")
+    url = "https://chat.example.com/in"
+    assert f"Would send to {url} the messages of Support" in await words(
+        run_command, "rooms", "webhook", "support", url
+    )
+    assert (await run_command("rooms", "show", "support")).json["webhook"] is None
+    await run_command("rooms", "webhook", "support", url)
+    assert "Would remove the webhook of Support" in await words(
+        run_command, "rooms", "webhook", "support", "--remove"
+    )
+    assert "Would send 0 deliveries again" in await words(run_command, "rooms", "redeliver", "support")
+    assert "Would delete Support and 0 messages" in await words(run_command, "rooms", "delete", "support")
+    left = (await run_command("rooms", "show", "support")).json
+    assert (left["last_seq"], left["webhook"]["url"]) == (0, url)
+    assert "Would disable http" in await words(run_command, "job-types", "http", "--disable")
+    assert (await run_command("job-types", "http")).json["enabled"] is True
+
+
+async def test_hosts_and_their_servers_are_tried(run_command: RunCommand, database: Database) -> None:
+    [workspace] = (await run_command("workspaces", "list")).json["items"]
+    principal = worker_principal(WorkspaceId(UUID(workspace["id"])))
+    for name, server in (("h1", "pvp"), ("h2", "pve")):
+        await (await register_host(database, principal, name, server)).leave()
+    assert "Would change h1" in await words(run_command, "hosts", "change", "h1", "--max-reads", "7")
+    assert "Would add pvq to h1" in await words(run_command, "hosts", "add-server", "h1", "pvq")
+    assert "Would move pvp to h2" in await words(run_command, "hosts", "move-server", "pvp", "--to", "h2")
+    assert "Would remove pvp from h1" in await words(run_command, "hosts", "remove-server", "pvp")
+    assert "Would delete h1 and 1 server instance" in await words(run_command, "hosts", "delete", "h1")
+    hosts = (await run_command("hosts", "list")).json["items"]
+    assert [[one["name"] for one in host["instances"]] for host in hosts] == [["pvp"], ["pve"]]

@@ -64,6 +64,28 @@ async def test_one_refusal_keeps_nothing_and_all_refusals_are_named(api: ApiHarn
     assert await names(api) == ["old"]
 
 
+async def test_writes_after_one_that_the_database_refuses_are_still_checked(api: ApiHarness) -> None:
+    twice = {"method": "POST", "path": "/calendars", "body": CALENDAR}
+    late = create("bad", schedule={"kind": "cron", "expr": "61 * * * *"})
+    for query in ("", "?dry_run=true"):
+        answer = await api.request(
+            "POST", f"/batch{query}", json={"writes": [twice, twice, create("x"), late]}
+        )
+        assert answer.status_code == 422
+        pointers = [each["pointer"] for each in answer.json()["errors"]]
+        assert pointers == ["/writes/1", "/writes/3/body/schedule/expr"]
+    assert await names(api) == []
+
+
+async def test_jobs_of_a_batch_have_warnings_only_when_they_are_read(api: ApiHarness) -> None:
+    unknown = create("x", type="no-such-type", config={})
+    answer = await api.request("POST", "/batch", json={"writes": [unknown]})
+    made = answer.json()["items"][0]["body"]
+    assert made["warnings"] == []
+    read = await api.request("GET", f"/jobs/{made['id']}?warnings=true")
+    assert any("no-such-type" in each for each in read.json()["warnings"])
+
+
 async def test_a_dry_run_validates_and_keeps_nothing(api: ApiHarness) -> None:
     answer = await api.request("POST", "/batch?dry_run=true", json={"writes": [create("fine")]})
     assert (answer.status_code, answer.json()["applied"]) == (200, False)

@@ -147,6 +147,18 @@ def test_every_command_of_the_table_exists() -> None:
     assert {command for command, _ in OFFERED if isinstance(command, str)} - known.keys() == set()
 
 
+def test_every_command_offers_the_dry_run_that_its_operation_has() -> None:
+    known = dict(leaf_commands(typer.main.get_command(app), ()))
+    lacking = set()
+    for method, path, operation in operations(description()):
+        command, _ = TABLE.get(f"{method.upper()} {path.removeprefix('/api/v1')}", (None, None))
+        tries = any(each["name"] == "dry_run" for each in operation.get("parameters", ()))
+        if tries and isinstance(command, str):
+            flags = {flag for each in known[command].params for flag in each.opts}
+            lacking |= set() if "--dry-run" in flags else {command}
+    assert lacking == set()
+
+
 def test_every_form_of_the_table_exists() -> None:
     known = {route.path for route in ROUTES if "POST" in (route.methods or ())}
     assert {form for _, form in OFFERED if isinstance(form, str)} - known == set()

@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.access import Scope
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.logs import MOST_LINES
+from foliot.domain.logs import MOST_LINES, LogLimits
 from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.services.runs import logs
 from foliot.services.runs.logs import LogChunk
@@ -93,6 +93,17 @@ async def test_more_than_is_kept_is_left_out_and_reported(
     run_id, _ = run_of(owner)
     last = await logs.read(database, Scope(workspace), run_id, after=MOST_LINES - 1)
     assert ([each.line.text for each in last.lines], last.truncated) == ([str(MOST_LINES - 1)], True)
+
+
+@pytest.mark.parametrize("limits", [LogLimits(lines=2), LogLimits(bytes=7)])
+async def test_a_run_keeps_as_much_as_the_operator_allows(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Any, limits: LogLimits
+) -> None:
+    await make_ready(database, clock, workspace)
+    link = LocalLink(database, "test", log_limits=limits)
+    await worked(link, Talker("one", "two", "three"), LogBuffer(link, clock))
+    page = await logs.read(database, Scope(workspace), run_of(owner)[0])
+    assert ([each.line.text for each in page.lines], page.truncated) == (["one", "two"], True)
 
 
 async def test_a_database_that_is_away_loses_no_line(

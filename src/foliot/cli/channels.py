@@ -10,7 +10,7 @@ import typer
 from foliot.cli.input_files import read_text
 from foliot.cli.lookup import match_by_name_or_id, pick_one
 from foliot.cli.output import Exit, pluralize
-from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, to_json
 from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import relative
 from foliot.clock import monotonic, pause
@@ -107,6 +107,7 @@ def send_test_messages(
     channel: Annotated[
         list[str] | None, typer.Argument(metavar="[CHANNEL]...", help="Default: every enabled channel.")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Send one message through each channel and report what each peer answered."""
     client = session.client
@@ -115,6 +116,11 @@ def send_test_messages(
         if channel
         else [each for each in client.channels.each() if each.enabled]
     )
+    if dry_run:
+        tried = [client.channels.dry_run.test(each.id) for each in chosen]
+        names = ", ".join(each.name for each in chosen) or "no channel"
+        session.show_dry_run({"items": [to_json(each) for each in tried]}, f"Would send a message to {names}")
+        return
     sent = [client.channels.test(each.id) for each in chosen]
     until = monotonic() + WAIT
     answered = [_await_answer(client, each, until) for each in sent]

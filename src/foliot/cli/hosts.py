@@ -10,7 +10,7 @@ import typer
 
 from foliot.cli.lookup import match_by_name_or_id, pick_one
 from foliot.cli.output import pluralize
-from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, view_command
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, view_command
 from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Block, Column, Table, facts, styled
 from foliot.cli.times import relative
 from foliot.domain.errors import Invalid, NotFound
@@ -63,6 +63,7 @@ def change(
     max_reads: Annotated[
         int | None, typer.Option(min=0, help="Maximum number of read-only runs at a time.", metavar="N")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Change the labels of a host, or how many runs it executes at a time."""
     given = {"max_mutations": max_mutations, "max_reads": max_reads}
@@ -71,14 +72,26 @@ def change(
         fields["labels"] = dict(parse_label(each) for each in label)
     if not fields:
         raise Invalid("Nothing to change.", hint="Use --label, --max-mutations or --max-reads.")
-    _show(session, session.client.hosts.change(find_host(session.client, host).id, **fields))
+    found = find_host(session.client, host)
+    if dry_run:
+        tried = session.client.hosts.dry_run.change(found.id, **fields)
+        session.show_dry_run(tried, f"Would change {tried.name}")
+        return
+    _show(session, session.client.hosts.change(found.id, **fields))
 
 
 @app.command()
 @api_command
-def delete(session: Session, host: HostRef, force: Force = False, yes: Yes = False) -> None:
+def delete(
+    session: Session, host: HostRef, force: Force = False, yes: Yes = False, dry_run: DryRun = False
+) -> None:
     """Delete a host and its server instances."""
     found = find_host(session.client, host)
+    if dry_run:
+        tried = session.client.hosts.dry_run.delete(found.id, force=force)
+        servers = pluralize(len(tried.instances), "server instance")
+        session.show_dry_run(tried, f"Would delete {tried.name} and {servers}")
+        return
     confirm(f'Delete the host "{found.name}"?', yes=yes)
     session.client.hosts.delete(found.id, force=force)
     session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
@@ -86,10 +99,16 @@ def delete(session: Session, host: HostRef, force: Force = False, yes: Yes = Fal
 
 @app.command("add-server")
 @api_command
-def add_server(session: Session, host: HostRef, server: InstanceRef, label: Labels = None) -> None:
+def add_server(
+    session: Session, host: HostRef, server: InstanceRef, label: Labels = None, dry_run: DryRun = False
+) -> None:
     """Add a server instance to a host. Jobs can be bound to it."""
     labels = None if label is None else dict(parse_label(each) for each in label)
     found = find_host(session.client, host)
+    if dry_run:
+        tried = session.client.hosts.dry_run.add_instance(found.id, server, labels=labels)
+        session.show_dry_run(tried, f"Would add {tried.name} to {found.name}")
+        return
     session.client.hosts.add_instance(found.id, server, labels=labels)
     _show(session, session.client.hosts.get(found.id))
 
@@ -100,18 +119,29 @@ def move_server(
     session: Session,
     server: InstanceRef,
     to: Annotated[str, typer.Option(help="The host it is on now.", metavar="HOST")],
+    dry_run: DryRun = False,
 ) -> None:
     """Move a server instance to another host, with the runs that wait for it."""
     found, target = find_instance(session.client, server), find_host(session.client, to)
+    if dry_run:
+        tried = session.client.hosts.dry_run.change_instance(found.host_id, found.id, to=target.id)
+        session.show_dry_run(tried, f"Would move {tried.name} to {target.name}")
+        return
     session.client.hosts.change_instance(found.host_id, found.id, to=target.id)
     _show(session, session.client.hosts.get(target.id))
 
 
 @app.command("remove-server")
 @api_command
-def remove_server(session: Session, server: InstanceRef, force: Force = False, yes: Yes = False) -> None:
+def remove_server(
+    session: Session, server: InstanceRef, force: Force = False, yes: Yes = False, dry_run: DryRun = False
+) -> None:
     """Remove a server instance."""
     found = find_instance(session.client, server)
+    if dry_run:
+        tried = session.client.hosts.dry_run.remove_instance(found.host_id, found.id, force=force)
+        session.show_dry_run(tried, f"Would remove {found.name} from {tried.name}")
+        return
     confirm(f'Remove the server "{found.name}"?', yes=yes)
     session.client.hosts.remove_instance(found.host_id, found.id, force=force)
     session.show({"removed": str(found.id)}, lambda: styled(f"Removed {found.name}."))

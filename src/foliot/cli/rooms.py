@@ -12,7 +12,17 @@ import typer
 from foliot.cli.input_files import read_text
 from foliot.cli.lookup import match_by_name_or_id, pick_one
 from foliot.cli.output import pluralize
-from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, to_json, view_command
+from foliot.cli.session import (
+    FIRST_50,
+    DryRun,
+    Paging,
+    Session,
+    Yes,
+    api_command,
+    confirm,
+    to_json,
+    view_command,
+)
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -60,8 +70,13 @@ def create(
     agent: Annotated[
         list[str] | None, typer.Option(help="Id of an agent that may see it; repeatable.", metavar="ID")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Create a room."""
+    if dry_run:
+        tried = session.client.rooms.dry_run.create(name, key=key, agents=agent or ())
+        session.show_dry_run(tried, f"Would create the room {tried.name}")
+        return
     made = session.client.rooms.create(name, key=key, agents=agent or ())
     session.show(made, lambda: room_page(made, (), local_zone(), session.now))
 
@@ -92,12 +107,17 @@ def send(
     event: Annotated[
         bool, typer.Option("--event", help="Send it as a system event, which expects no reply.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Send a message to a room."""
     message = read_text(text, "TEXT") if text == "-" else text
-    sent = session.client.rooms.post(
-        find_room(session.client, room).id, message, kind="system_event" if event else "message"
+    found, verbs = find_room(session.client, room), session.client.rooms
+    sent = (verbs.dry_run if dry_run else verbs).post(
+        found.id, message, kind="system_event" if event else "message"
     )
+    if dry_run:
+        session.show_dry_run(sent, f"Would send message {sent.seq:,} to {found.name}")
+        return
     session.show(sent, lambda: message_line(sent, local_zone()))
 
 
@@ -141,15 +161,23 @@ def webhook(
         str | None, typer.Option(help="Name of the secret to sign with.", metavar="NAME")
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the webhook.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Send the messages of a room to a URL, or show how its webhook is doing."""
     if (remove and address is not None) or (secret is not None and address is None):
         raise Invalid("Use URL, with or without --secret, or --remove.")
     found = find_room(session.client, room)
+    verbs = session.client.rooms.dry_run if dry_run else session.client.rooms
     if address is not None:
-        found = session.client.rooms.set_webhook(found.id, address, secret=secret)
+        found = verbs.set_webhook(found.id, address, secret=secret)
     elif remove:
-        found = session.client.rooms.remove_webhook(found.id)
+        found = verbs.remove_webhook(found.id)
+    if dry_run:
+        what = "remove the webhook of" if remove else "change nothing in"
+        session.show_dry_run(
+            found, f"Would {what if address is None else f'send to {address} the messages of'} {found.name}"
+        )
+        return
     session.show(found, lambda: room_page(found, (), local_zone(), session.now))
 
 
@@ -180,18 +208,27 @@ def redeliver(
         list[str] | None,
         typer.Argument(help="Delivery ids. Default: all failed deliveries.", show_default=False),
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Send failed deliveries again."""
-    answer = session.client.rooms.redeliver(find_room(session.client, room).id, delivery or None)
+    verbs = session.client.rooms.dry_run if dry_run else session.client.rooms
+    answer = verbs.redeliver(find_room(session.client, room).id, delivery or None)
     count = pluralize(answer.redelivered, "delivery", "deliveries")
+    if dry_run:
+        session.show_dry_run(answer, f"Would send {count} again")
+        return
     session.show(answer, lambda: styled(f"Sending {count} again."))
 
 
 @app.command()
 @api_command
-def delete(session: Session, room: RoomRef, yes: Yes = False) -> None:
+def delete(session: Session, room: RoomRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a room and all its messages."""
     found = find_room(session.client, room)
+    if dry_run:
+        tried = session.client.rooms.dry_run.delete(found.id)
+        session.show_dry_run(tried, f"Would delete {tried.name} and {pluralize(tried.last_seq, 'message')}")
+        return
     confirm(f'Delete the room "{found.name}" and all its messages?', yes=yes)
     session.client.rooms.delete(found.id)
     session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))

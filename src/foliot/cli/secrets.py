@@ -90,9 +90,14 @@ def give(
         list[str] | None,
         typer.Argument(metavar="[AGENT]...", help="Only these agents; without any, no agent."),
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Set which agents may use a secret in their jobs."""
     found = find_secret(session.client, secret)
+    if dry_run:
+        tried = session.client.secrets.dry_run.give(found.id, _agent_ids(session.client, agents or []))
+        session.show_dry_run(tried, f"Would give {found.name} to {pluralize(len(agents or []), 'agent')}")
+        return
     changed = session.client.secrets.give(found.id, _agent_ids(session.client, agents or []))
     session.show(changed, lambda: secret_page(changed, (), session.now))
 

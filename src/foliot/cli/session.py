@@ -163,6 +163,12 @@ class Session:
             indent = 2 if self.format is OutputFormat.JSON else None
             print_out(dump_json(to_json(answer), indent=indent))
 
+    def show_dry_run(self, value: object, summary: str) -> None:
+        """Show the result of a dry run. `summary` says what would happen, without a full stop."""
+        from foliot.cli.tables import styled
+
+        self.show(value, lambda: styled(f"{summary}. Nothing was done."))
+
     def show_list(self, found: Listed[Item] | Sequence[Item], build: Callable[[], Block]) -> None:
         """Print a list as the API sends it; in jsonl one item a line."""
         listed = found if isinstance(found, Listed) else Listed(found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.session import Session, api_command, view_command
+from foliot.cli.session import DryRun, Session, api_command, view_command
 from foliot.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Block, Column, Table, line, stack, styled
 from foliot.cli.times import relative
 from foliot.domain.errors import Invalid, NotFound
@@ -58,12 +58,16 @@ def job_types(
     ] = False,
     enable: Annotated[bool, typer.Option("--enable", help="Enable TYPE again.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is disabled.", metavar="TEXT")] = "",
+    dry_run: DryRun = False,
 ) -> None:
     """List the types a job may have; with TYPE, show the fields of its --config."""
     if disable or enable:
         if name is None or (disable and enable):
             raise Invalid("Name a TYPE, and use --disable or --enable, not both.")
-        changed = session.client.switch_job_type(name, enabled=enable, reason=reason)
+        changed = session.client.switch_job_type(name, enabled=enable, reason=reason, dry_run=dry_run)
+        if dry_run:
+            session.show_dry_run(changed, f"Would {'enable' if enable else 'disable'} {changed.name}")
+            return
         session.show(changed, lambda: type_page(changed))
         return
     found = session.client.job_types().items

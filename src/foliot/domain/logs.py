@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-MOST_LINES = 10_000  # bytes of one run, all attempts together
+MOST_LINES = 10_000  # of one run, all attempts together
 MOST_BYTES = 5 * 1024 * 1024
 LONGEST_LINE = 8 * 1024  # characters
 CUT = " … (cut)"
@@ -32,6 +32,17 @@ class LogLine:
     @property
     def size(self) -> int:
         return len(self.text.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """How much the log of one run may hold, all attempts together. Workers send at most the defaults."""
+
+    lines: int = MOST_LINES
+    bytes: int = MOST_BYTES
+
+
+DEFAULT_LIMITS = LogLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +73,14 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def fitting(head: LogHead, lines: Iterable[LogLine]) -> tuple[list[LogLine], LogHead]:
+def fitting(
+    head: LogHead, lines: Iterable[LogLine], limits: LogLimits = DEFAULT_LIMITS
+) -> tuple[list[LogLine], LogHead]:
     """Return the lines that still fit, and the new head."""
     kept: list[LogLine] = []
     count, size, truncated = head.lines, head.bytes, head.truncated
     for line in lines:
-        if truncated or count + 1 > MOST_LINES or size + line.size > MOST_BYTES:
+        if truncated or count + 1 > limits.lines or size + line.size > limits.bytes:
             truncated = True
             break
         kept.append(line)

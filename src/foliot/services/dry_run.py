@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -30,7 +31,7 @@ from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
-from foliot.storage.dry_run import open_batch, open_dry_run
+from foliot.storage.dry_run import PartFailedError, open_batch, open_dry_run
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
 from foliot.storage.jobs.jobs import StoredJob
@@ -90,10 +91,28 @@ async def apply_and_roll_back(
 
 
 async def apply_together(
-    database: Database, workspace_id: WorkspaceId, verbs: Callable[[Database], Awaitable[Result]]
+    database: Database,
+    workspace_id: WorkspaceId,
+    verbs: Callable[[Database], Awaitable[Result]],
+    *,
+    keep: bool = True,
 ) -> Result:
-    """Call `verbs` with a database whose transactions are parts of one. An error that it raises undoes everything."""
-    async with open_batch(database, Role.APP, workspace_id) as stage:
+    """Call `verbs` with a database whose transactions are parts of one. An error that it raises undoes everything, and so does
+    `keep=False`. When a part fails, `verbs` is called again with a savepoint for each part: it may go on after an error, to find
+    all of them. Without savepoints, a batch that succeeds takes two statements less for each part.
+    """
+    opened = open_batch if keep else open_dry_run
+    with suppress(PartFailedError):
+        async with opened(database, Role.APP, workspace_id, savepoints=False) as stage:
+            try:
+                result = await verbs(stage)
+            except Exception:
+                if not stage.has_failed:
+                    raise
+            if stage.has_failed:
+                raise PartFailedError
+            return result
+    async with opened(database, Role.APP, workspace_id) as stage:
         return await verbs(stage)
 
 

@@ -289,6 +289,12 @@ class Settings(ClientSettings):
     artifact_bytes: Annotated[int, whole_number(0, 1024**3)] = setting(
         20 * 1024 * 1024, "How large one artifact of a run may be.", unit="bytes"
     )
+    log_lines: Annotated[int, whole_number(1, 10_000)] = setting(
+        10_000, "How many lines the log of one run keeps, all attempts together; later lines are dropped."
+    )
+    log_bytes: Annotated[int, whole_number(1_024, 5 * 1024 * 1024)] = setting(
+        5 * 1024 * 1024, "How much text the log of one run keeps, all attempts together.", unit="bytes"
+    )
 
     # Defaults of jobs, which a workspace may replace, and the pace of the engine.
     default_timeout: Annotated[int, whole_number(1, 31_536_000)] = setting(

@@ -64,7 +64,7 @@ class SwallowedError(RuntimeError):
 class Tx:
     """An open transaction. `now` is its only time. Statements may name %(now)s and %(workspace_id)s without being given them."""
 
-    __slots__ = ("_connection", "chance", "now", "role", "workspace_id")
+    __slots__ = ("_connection", "chance", "locked", "now", "role", "workspace_id")
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class Tx:
         self.role = role
         self.workspace_id = workspace_id
         self.now = now
+        self.locked: dict[str, Any] = {}  # values read under a lock that this transaction holds, by its name
 
     def new_id(self) -> UUID:
         return uuid7(self.now, self.chance.randbytes(10))
@@ -147,6 +148,7 @@ class Tx:
         try:
             yield
         except Exception:
+            self.locked.clear()  # the savepoint releases the locks of its part
             await self.execute(_ROLL_BACK_SAVEPOINT)
             await self.execute(_RELEASE_SAVEPOINT)
             raise

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
+from foliot.domain.logs import DEFAULT_LIMITS, LogLimits
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce
@@ -133,6 +134,7 @@ def create_app(
     changes: WorkSignal | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
+    log_limits: LogLimits = DEFAULT_LIMITS,
     with_api: bool = True,
     links: SignInLinks | None = None,
     openid: OpenIdSignIn | None = None,
@@ -171,6 +173,7 @@ def create_app(
     app.state.event_reader = EventReader(database, app.state.changes)
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
+    app.state.log_limits = log_limits
     root_path = app.state.root_path = urlsplit(public_url or "").path.rstrip("/")
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace

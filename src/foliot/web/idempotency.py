@@ -122,7 +122,7 @@ async def _rebuilt(
     kind, text = held.thing or ("", "")
     found = read_id(text)
     if found is not None and kind == "job" and _may_be(shape, JobOut):
-        written = await job_search.with_warnings(db, Scope(workspace_id), JobId(found))
+        written = await job_search.written(db, Scope(workspace_id), JobId(found))
         headers = {"Location": f"/api/v1/jobs/{found}", "ETag": etag(written.job)}
         return job_out(written.job, written.warnings), headers
     if found is not None and kind == "run" and _may_be(shape, RunOut):

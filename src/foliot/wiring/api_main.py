@@ -26,6 +26,7 @@ from typing import Self
 from foliot import telemetry
 from foliot.clock import monotonic
 from foliot.domain.errors import FoliotError, MisplacedDatabase
+from foliot.domain.logs import LogLimits
 from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
 from foliot.mcp.http import agent_routes
@@ -180,6 +181,7 @@ class HttpApi:
                     changes=changes,
                     lease=timedelta(seconds=settings.worker_lease),
                     artifact_bytes=settings.artifact_bytes,
+                    log_limits=LogLimits(settings.log_lines, settings.log_bytes),
                     with_api="api" in settings.roles,
                     links=SignInLinks(settings.data_dir),
                     openid=openid_of(settings),

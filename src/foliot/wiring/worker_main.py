@@ -19,6 +19,7 @@ from functools import partial
 from foliot import telemetry
 from foliot.clock import pause
 from foliot.domain.errors import DatabaseUnavailable, FoliotError, Invalid
+from foliot.domain.logs import LogLimits
 from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
@@ -150,6 +151,7 @@ async def _run(settings: Settings, database_url: str, *, is_child: bool = True) 
             ],
             longest_timeout=quotas_of(settings).longest_timeout,
             artifact_quota=quotas_of(settings).artifact_bytes,
+            log_limits=LogLimits(settings.log_lines, settings.log_bytes),
         )
         permits, reserve = settings.worker_concurrency, settings.worker_reserve
         loops = WorkerLoops(

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.logs import DEFAULT_LIMITS, LogLimits
 from foliot.domain.outcomes import HandedBack
 from foliot.domain.policy import LONGEST_WAIT
 from foliot.services import Database
@@ -66,6 +67,7 @@ class LocalLink:
     described: Sequence[JobTypeDescription] = ()  # its job types, for servers that do not have them
     longest_timeout: timedelta = LONGEST_WAIT  # jobs with a longer one are ended after this
     artifact_quota: int | None = None  # bytes, for workspaces without a quota of their own
+    log_limits: LogLimits = DEFAULT_LIMITS
     _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # by the types of a claim
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
@@ -103,7 +105,7 @@ class LocalLink:
         return accepted
 
     async def log(self, chunks: Sequence[LogChunk]) -> None:
-        await logs.append(self.database, chunks)
+        await logs.append(self.database, chunks, self.log_limits)
 
     async def artifact(self, given: NewArtifact) -> None:
         await artifacts.keep(

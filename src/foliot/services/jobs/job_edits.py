@@ -242,10 +242,14 @@ class _Edit:
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
         """Return the status events and the timer under the new rules."""
         now, was = self.tx.now, row.status
-        if _scope_fields(self.definition.spec) != _scope_fields(self.before.definition.spec):
+        spec, old_spec = self.definition.spec, self.before.definition.spec
+        context = replace(self.locked.context, gates={}, off=frozenset())  # they concern runs, not times
+        if _scope_fields(spec) != _scope_fields(old_spec):
             # The job may enter the scope of a calendar: an edit of that calendar waits, and then plans this job as well.
             await calendars.lock_shared(self.tx, ())
-        context = await load_job_context(self.tx, [row])
+            context = await load_job_context(self.tx, [row])
+        elif spec.calendars != old_spec.calendars:
+            context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
         due = context.due(row._replace(status=status))

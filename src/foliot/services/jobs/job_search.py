@@ -27,7 +27,7 @@ from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.timers import outages
 from foliot.storage.tx import Database, Role
 
-__all__ = ["JobListPage", "RunRecord", "StoredJob", "UpcomingTimes", "ahead", "job", "jobs", "with_warnings"]
+__all__ = ["JobListPage", "RunRecord", "StoredJob", "UpcomingTimes", "ahead", "job", "jobs", "written"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()
@@ -60,11 +60,13 @@ async def job(database: Database, scope: Scope, job_id: JobId) -> StoredJob:
         return await require_visible_job(tx, job_id, scope)
 
 
-async def with_warnings(database: Database, scope: Scope, job_id: JobId) -> WrittenJob:
-    """Return the job with warnings for the caller that has just changed it."""
+async def written(
+    database: Database, scope: Scope, job_id: JobId, *, with_warnings: bool = True
+) -> WrittenJob:
+    """Return the job for the caller that has just changed it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
-        return await load_written(tx, job_id, with_warnings=True)
+        return await load_written(tx, job_id, with_warnings=with_warnings)
 
 
 async def jobs(

@@ -54,8 +54,7 @@ class JobDraft:
     async def load_defaults(self) -> JobDefaults:
         """Return the values for fields that the job leaves out. They stay as they are until the transaction ends."""
         assert self.tx.workspace_id is not None
-        await defaults.lock_shared(self.tx)
-        return (await defaults.load(self.tx, self.tx.workspace_id)).values
+        return await defaults.load_locked(self.tx, self.tx.workspace_id)
 
     async def resolve_owner(
         self, scope: Scope, given: str | None, default: PrincipalId | None

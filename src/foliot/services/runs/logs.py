@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
+from foliot.domain.logs import DEFAULT_LIMITS, LogLimits
 from foliot.domain.run import Progress
 from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import logs
@@ -34,10 +35,10 @@ class LogPage:
         return not self.is_more and self.status in TERMINAL
 
 
-async def append(database: Database, chunks: Sequence[LogChunk]) -> None:
+async def append(database: Database, chunks: Sequence[LogChunk], limits: LogLimits = DEFAULT_LIMITS) -> None:
     """Store lines without waiting for the disk: a crash of the server may lose the last moments."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
-        await logs.append(tx, chunks)
+        await logs.append(tx, chunks, limits)
 
 
 async def read(

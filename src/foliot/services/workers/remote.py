@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.logs import DEFAULT_LIMITS, LogLimits
 from foliot.domain.outcomes import (
     HandedBack,
     Outcome,
@@ -171,6 +172,8 @@ async def write(
     worker_id: WorkerId,
     chunks: Sequence[LogChunk],
     how_far: Mapping[tuple[RunId, int], Progress] | None = None,
+    *,
+    limits: LogLimits = DEFAULT_LIMITS,
 ) -> int:
     """Store log lines and progress of this worker's runs. Return how many chunks were accepted."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
@@ -185,7 +188,7 @@ async def write(
             if (held := mine.get((chunk.run_id, chunk.fence))) is not None
         ]
         if own:
-            await logs.append(tx, own)
+            await logs.append(tx, own, limits)
         if own_progress := {
             key: replace(value, at=min(max(value.at, mine[key].leased_at), tx.now))
             for key, value in (how_far or {}).items()

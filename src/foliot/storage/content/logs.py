@@ -10,7 +10,7 @@ from typing import NamedTuple
 from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import RunId
-from foliot.domain.logs import LogHead, LogLine, fitting
+from foliot.domain.logs import DEFAULT_LIMITS, LogHead, LogLimits, LogLine, fitting
 from foliot.domain.run import Progress
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -45,7 +45,7 @@ class _LockedHead(NamedTuple):
     lines_received: int
 
 
-async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
+async def append(tx: Tx, chunks: Sequence[LogChunk], limits: LogLimits = DEFAULT_LIMITS) -> int:
     """Append lines and return how many were stored; `truncated` of a head marks a log that lost some."""
     params = {"run_ids": sorted({chunk.run_id for chunk in chunks})}
     rows = await tx.fetch_as(_LockedHead, sql.logs.lock_heads, params)
@@ -55,7 +55,7 @@ async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
     for chunk in chunks:
         if chunk.run_id in heads:
             before = received[chunk.run_id]
-            kept, head = fitting(heads[chunk.run_id], chunk.new_lines(*before))
+            kept, head = fitting(heads[chunk.run_id], chunk.new_lines(*before), limits)
             received[chunk.run_id] = max(before, (chunk.fence, chunk.first - 1 + len(chunk.lines)))
             heads[chunk.run_id] = head
             if kept:

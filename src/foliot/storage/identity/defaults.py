@@ -39,6 +39,16 @@ async def lock_shared(tx: Tx) -> None:
     await tx.execute(sql.defaults.lock_shared)
 
 
+async def load_locked(tx: Tx, workspace_id: WorkspaceId) -> JobDefaults:
+    """Load the defaults under a shared lock; a transaction that writes several jobs loads them once."""
+    name = f"defaults:{workspace_id}"
+    if name not in tx.locked:
+        await lock_shared(tx)
+        tx.locked[name] = (await load(tx, workspace_id)).values
+    values: JobDefaults = tx.locked[name]
+    return values
+
+
 async def lock_workspace(tx: Tx, workspace_id: WorkspaceId) -> None:
     """Wait for transactions that write jobs with the current defaults of the workspace."""
     await tx.execute(sql.defaults.lock_workspace, {"workspace_id": workspace_id})

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from foliot.domain.errors import FoliotError, Invalid, Unavailable
 from foliot.services import Database
-from foliot.services.dry_run import apply_and_roll_back, apply_together
+from foliot.services.dry_run import apply_together
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.web.api.writes import Writing
@@ -40,17 +40,17 @@ async def apply_batch(batch: BatchIn, caller: Editor, request: Request, write: W
     """Write jobs, calendars, limits and rooms together: if one write is refused, none is kept.
 
     Write in the order of dependence: calendars before the jobs that use them. Pointers of errors begin with `/writes/<number>`.
+    Jobs in the answer have no `warnings`; `GET /jobs/{job_id}?warnings=true` finds them.
     """
     hints: list[Hint] = []
 
     async def verbs(stage: Database) -> list[BatchResult]:
         return await _Batch(request, caller, stage, hints.append).apply(batch.writes)
 
-    if write.dry_run:
-        return BatchOut(applied=False, items=await apply_and_roll_back(write.db, caller.workspace_id, verbs))
-    items = await apply_together(write.db, caller.workspace_id, verbs)
-    write.announce(*dict.fromkeys(hints))
-    return BatchOut(applied=True, items=items)
+    items = await apply_together(write.db, caller.workspace_id, verbs, keep=not write.dry_run)
+    if not write.dry_run:
+        write.announce(*dict.fromkeys(hints))
+    return BatchOut(applied=not write.dry_run, items=items)
 
 
 @dataclass(slots=True)

@@ -75,7 +75,7 @@ async def replace_job(
             note=revision_note,
             enabled=enabled_in(job),
             force=force,
-            with_warnings=not write.dry_run,
+            with_warnings=write.with_warnings,
         )
 
     return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
@@ -104,7 +104,7 @@ async def patch_job(
             note=revision_note,
             enabled=enabled_in(patch),
             force=force,
-            with_warnings=not write.dry_run,
+            with_warnings=write.with_warnings,
         )
 
     return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
@@ -172,7 +172,7 @@ async def revert_job(
     async def verb(db: Database) -> WrittenJob:
         scope = caller.scope.expecting(seen)
         return await revisions.revert(
-            db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=not write.dry_run
+            db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=write.with_warnings
         )
 
     return await write.job(job_id, verb, Hint.TIMERS)

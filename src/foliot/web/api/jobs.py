@@ -60,7 +60,7 @@ async def create_job(
 
     async def verb(db: Database) -> WrittenJob:
         return await jobs.create(
-            db, caller.scope, define, enabled=job.enabled, with_warnings=not write.dry_run
+            db, caller.scope, define, enabled=job.enabled, with_warnings=write.with_warnings
         )
 
     return await write.job(None, verb, Hint.TIMERS)
@@ -106,7 +106,7 @@ async def get_job(
 ) -> JobOut | Response:
     """Get a job."""
     if warnings:
-        written = await job_search.with_warnings(db, caller.scope, job_id)
+        written = await job_search.written(db, caller.scope, job_id)
         response.headers["ETag"] = etag(written.job)
         return job_out(written.job, written.warnings)
     record = await job_search.job(db, caller.scope, job_id)

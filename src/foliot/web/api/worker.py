@@ -79,11 +79,18 @@ async def claim_work(
 
 @routes.post("/worker/log", responses=WITH_BODY)
 @max_body_size(LARGEST)
-async def write_log(log: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
+async def write_log(log: wire.LogIn, caller: Works, db: Db, request: Request) -> wire.LogTaken:
     """Append log lines of running runs, numbered by the worker: a repeated line is stored once."""
     chunks, progress = [log_chunk_from(each) for each in log.chunks], progress_from(log.progress)
     return wire.LogTaken(
-        taken=await remote.write(db, speaker_from(caller), WorkerId(log.worker_id), chunks, progress)
+        taken=await remote.write(
+            db,
+            speaker_from(caller),
+            WorkerId(log.worker_id),
+            chunks,
+            progress,
+            limits=request.app.state.log_limits,
+        )
     )
 
 

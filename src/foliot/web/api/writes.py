@@ -61,6 +61,11 @@ class Write:
         database: Database = self.request.app.state.database
         return database
 
+    @property
+    def with_warnings(self) -> bool:
+        """Whether the answer tells the warnings of a job. Each write of a batch would count and compare the jobs of the workspace."""
+        return not self.dry_run and not getattr(self.request.state, "is_part", False)
+
     def as_system(self, workspace_id: WorkspaceId | None = None) -> Write:
         """Return this write for verbs that also touch rows of no workspace."""
         return replace(self, workspace_id=workspace_id, is_system=True)
@@ -112,7 +117,9 @@ class Write:
         written = await verb(self.db)
         self.announce(*hints)
         if not isinstance(written, WrittenJob):
-            written = await job_search.with_warnings(self.db, self.caller.scope, written)
+            written = await job_search.written(
+                self.db, self.caller.scope, written, with_warnings=self.with_warnings
+            )
         if job_id is None:
             self.set_location(f"jobs/{written.id}")
         self.response.headers["ETag"] = etag(written.job)
