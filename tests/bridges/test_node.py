@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Backoff, Retry
-from foliot.domain.schedule import Manual
+from foliot.domain.schedule import Cron, Manual, Timetable, preview
 from foliot.services.identity.installation import first_start
 from foliot.services.jobs import jobs
 from foliot.services.runs import history, logs
@@ -161,3 +162,32 @@ async def test_the_queue_and_the_data_of_the_seed_reach_a_worker_of_node(
         "jobId": str(done.job_id), "jobRunId": str(done.id), "hostId": "h1", "type": "charge",
         "payload": {"currency": "EUR"}, "attempt": 1, "plannedFor": done.output["data"]["plannedFor"], "trigger": "manual",
     }  # fmt: skip
+
+
+async def test_cron_parser_takes_either_day_where_foliot_takes_both(node: Path) -> None:
+    """The table "Cron from elsewhere" of docs/how-to/schedules.md."""
+    program = """
+    const { CronExpressionParser } = require("cron-parser");
+    for (const expression of ["0 0 13 * FRI", "0 0 1-31/2 * MON", "0 0 */2 * MON"]) {
+      const times = CronExpressionParser.parse(expression, { currentDate: "2027-01-01T12:00:00Z", tz: "UTC" });
+      console.log(JSON.stringify(times.take(30).map((each) => each.toDate().getTime() / 1000)));
+    }
+    """
+    done = await asyncio.to_thread(
+        subprocess.run,
+        ("node", "-e", program),
+        cwd=node,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    named = [json.loads(line) for line in done.stdout.splitlines()]
+    noon = datetime(2027, 1, 1, 12, tzinfo=UTC)
+    ours = [
+        [each.planned_for.timestamp() for each in preview(Timetable(Cron(expression, "UTC")), noon, 30)]
+        for expression in ("0 0 13 * FRI", "0 0 1-31/2 * MON", "0 0 */2 * MON")
+    ]
+    assert named[:2] == ours[:2]
+    assert named[2] == named[1], "odd days, and every Monday"
+    assert ours[2] != named[2]

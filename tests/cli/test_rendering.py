@@ -91,6 +91,17 @@ def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
     )
 
 
+def test_a_job_whose_first_run_is_retried_has_not_never_run() -> None:
+    retried = job(
+        1, "Email Check", last_run_at=None, last_run_status=None, run_count=0, failed_attempt_count=2
+    )
+    shown = render(job_list([retried], NOW), 110).splitlines()[1]
+    assert shown.startswith("  ✗  Email Check")
+    assert "Retrying (2 failed attempts)" in shown
+    page = render(job_page(retried, NOW), 110)
+    assert "no run has ended yet; 0 skipped; 2 failed attempts" in page
+
+
 @pytest.mark.requirement("S4-CLI-5")
 def test_the_list_shows_who_owns_each_job() -> None:
     jobs = [job(1, "Email Check", owner_name="frank"), job(2, "Deploy Watch")]

@@ -16,7 +16,7 @@ from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas
 from foliot.services.identity import member_removal, workspaces
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs import jobs
+from foliot.services.jobs import job_status, jobs
 from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import NewRoom
 from foliot.services.workers.remote_register import WorkerPrincipal
@@ -56,6 +56,22 @@ async def test_a_crowd_gets_as_many_places_as_there_are(
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(each, QuotaExceeded) for each in answers) == 13
     assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (3,)
+
+
+async def test_a_crowd_archives_as_many_jobs_as_there_are_places(
+    driver: ServiceDriver, nodes: RaceNodes, owner: psycopg.Connection[Any]
+) -> None:
+    scope = Scope(driver.workspace, Actor("ana", quotas=Quotas(archived_jobs=3)))
+    made = [await jobs.create(nodes.left, scope, definition()) for _ in range(12)]
+    sides = (nodes.left, nodes.right)
+    asked = [job_status.archive(sides[n % 2], scope, each.id) for n, each in enumerate(made)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    refused = [each for each in answers if isinstance(each, QuotaExceeded)]
+    assert len(refused) == 9
+    assert {(each.quota, each.limit, each.used) for each in refused} == {("archived_jobs", 3, 3)}
+    assert "foliot jobs delete --purge" in (refused[0].hint or "")
+    archived = owner.execute("SELECT count(*) FROM foliot.jobs WHERE status = 'archived'").fetchone()
+    assert archived == (3,)
 
 
 async def test_a_crowd_of_hosts_gets_as_many_places_as_there_are(

@@ -66,6 +66,9 @@ async def live_through_a_reminder(client: Client, stranger: Client) -> None:
     seen = await call(client, "remind_me", text="Water the plants.", delay="1 second", dry_run=True)
     assert seen["dry_run"]
     assert (await call(client, "list_jobs"))["jobs"] == []
+    misspelt = await refused(client, "remind_me", text="Water the plants.", delay="1 second", dryRun=True)
+    assert "dryRun" in misspelt, "an argument that is not known is never passed over"
+    assert (await call(client, "list_jobs"))["jobs"] == []
 
     assert "time_zone" in await refused(client, "remind_me", text="Call.", at="tomorrow at 9am")
     assert "past" in await refused(client, "remind_me", text="Late.", at="2020-01-01 09:00", time_zone="UTC")

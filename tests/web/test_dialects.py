@@ -266,6 +266,37 @@ async def test_older_names_of_job_fields_are_taken_beside_those_of_the_api(api: 
     assert wrong.status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"interval_ms": "60000"}, "/schedule/every"),
+        ({"interval_ms": [1]}, "/schedule/every"),
+        ({"schedule_kind": "odd"}, "/schedule"),
+        ({"schedule_kind": {"a": 1}}, "/schedule"),
+        ({"schedule_kind": "cron"}, "/schedule/expr"),
+        ({"schedule_kind": "once"}, "/schedule/at"),
+        ({"executionWindowStart": "02:00"}, "/window/end"),
+        ({"retryPolicy": 3}, "/retry"),
+        ({"retryPolicy": {"backoffMs": "x"}}, "/retry/base"),
+    ],
+)
+async def test_an_older_field_with_a_wrong_value_is_refused_by_name(
+    api: ApiHarness, fields: dict[str, Any], pointer: str
+) -> None:
+    body = {"name": "a", "interval_ms": 60_000, "payload_text": "Hello.", **fields}
+    answer = await api.request("POST", "/jobs?dry_run=true", json=body)
+    assert answer.status_code == 422, answer.text
+    assert [each["pointer"] for each in answer.json()["errors"]] == [pointer]
+
+
+async def test_a_body_that_is_nested_too_deeply_is_refused_before_and_after_sign_in(api: ApiHarness) -> None:
+    for headers in ({}, {"Authorization": f"Bearer {api.keys['acme', 'editor']}"}):
+        for raw in (b"[" * 100_000, b'{"interval_ms": ' * 50_000, b'{"interval_ms": 1e400}'):
+            sent = {**headers, "Content-Type": "application/json"}
+            answer = await api.http.post("/api/v1/jobs", content=raw, headers=sent)
+            assert answer.status_code in (400, 401, 422), answer.text
+
+
 async def test_without_the_setting_no_dialect_answers(database: Database) -> None:
     async with open_api(database) as api:
         for method, path in (("GET", "/scheduled-jobs"), ("POST", "/actions/x"), ("GET", "/schedules/")):

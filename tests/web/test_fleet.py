@@ -91,6 +91,15 @@ async def test_a_queue_tells_what_stands_in_it_and_what_nobody_could_take(
     assert mail["warnings"] == ['No live worker serves type "http" on queue "mail".']
 
 
+async def test_a_worker_for_all_queues_serves_each_of_them(api: ApiHarness) -> None:
+    await workers.register(api.database, "host/1", ["*"], ["http"], 10)
+    await workers.register(api.database, "host/2", ["mail"], ["http"], 10)
+    await api.create_job()
+    await api.create_job(name="letters", queue="mail")
+    found = await items(api, "/queues")
+    assert {each["name"]: each["workers"] for each in found} == {"*": 1, "default": 1, "mail": 2}
+
+
 async def test_to_an_agent_only_its_own_runs_stand_in_line(api: ApiHarness, clock: ManualClock) -> None:
     api.keys["acme", "agent"] = await api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     await api.create_job(queue="secret-project")

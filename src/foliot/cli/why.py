@@ -105,15 +105,12 @@ def explanation_page(found: ExplanationOut) -> Block:
         planned = f", planned for {run.planned_local:%a %d %b %Y %H:%M:%S},"
         mark = status_mark(run.status, RUN_MARKS)
         return line(mark, f" {run_name(run)}{planned} succeeded in {run_duration(run)}.")
-    known = list(found.facts)
-    if found.place is not None and found.place.position is not None:
-        known.append(f"It is number {found.place.position} of {found.place.of} in line.")
     run_line = None
     if run is not None and found.verdict in {"ran", "running", "skipped", "waiting"}:
         run_line = line(("  run      ", DIM), f"{run_name(run)}  ", run_status(run))
     return stack(
         styled(found.sentence, _STYLES.get(found.verdict, "")),
-        *(styled(f"  {fact}") for fact in known),
+        *(styled(f"  {fact}") for fact in found.facts),
         run_line,
         *(line(("  do next  ", BOLD), each) for each in found.what_next),
     )

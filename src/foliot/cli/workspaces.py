@@ -33,6 +33,7 @@ QUOTAS = (
     "secrets",
     "fires_per_day",
     "keys",
+    "archived_jobs",
 )
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Workspace slug or id.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="Display name.", metavar="NAME")]

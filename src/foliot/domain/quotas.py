@@ -37,6 +37,7 @@ class Quotas:
     secrets: int | None = None
     fires_per_day: int | None = None  # runs that schedules start in a day of UTC
     keys: int | None = None  # that are valid, sessions of the console included
+    archived_jobs: int | None = None
     own_jobs: int | None = None  # of the agent whose key has such a budget; no quota of a workspace
 
     @property
@@ -85,6 +86,12 @@ def check_jobs(quotas: Quotas, used: int) -> None:
     """Check the count; `used` includes the new one, here and below."""
     hint = "Archive jobs that are no longer needed, or ask the operator for more."
     _check_count("jobs", quotas.jobs, used, f"This workspace has {used - 1:,} jobs, and may have", hint)
+
+
+def check_archived_jobs(quotas: Quotas, used: int) -> None:
+    hint = "Purge archived jobs that nobody needs with `foliot jobs delete --purge`, or ask the operator for more."
+    sentence = f"This workspace has {used - 1:,} archived jobs, and may have"
+    _check_count("archived_jobs", quotas.archived_jobs, used, sentence, hint)
 
 
 def check_own_jobs(quotas: Quotas, used: int) -> None:

@@ -5,13 +5,20 @@ A job starts its DAG with `airflow dags trigger`; the tasks stay in Airflow.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from foliot.importers.records import COMMAND_NOTE, BadRecordError, Draft, ImportedRecords, collect, seconds
+from foliot.importers.records import (
+    COMMAND_NOTE,
+    BadRecordError,
+    Draft,
+    ImportedRecords,
+    collect,
+    read_json,
+    seconds,
+)
 
 _PRESETS = {
     "@hourly": "0 * * * *",
@@ -29,10 +36,7 @@ _SCHEDULES = ("schedule_interval", "timetable_summary", "schedule")
 
 
 def read_airflow(text: str, *, time_zone: str | None = None) -> ImportedRecords:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise BadRecordError(f"The file is not JSON: {error}.") from None
+    content = read_json(text, "The file")
     dags = content.get("dags") if isinstance(content, dict) else content
     if not isinstance(dags, list):
         raise BadRecordError("The file holds no list of DAGs.")

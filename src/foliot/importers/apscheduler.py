@@ -5,14 +5,13 @@ The text of a trigger is what `str(job.trigger)` gives: cron[hour='9', minute='3
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from foliot.importers.records import BadRecordError, Draft, ImportedRecords, collect, seconds
+from foliot.importers.records import BadRecordError, Draft, ImportedRecords, collect, read_json, seconds
 
 _TRIGGER = re.compile(r"(cron|interval|date)\[(.*)\]", re.DOTALL)
 _FIELD = re.compile(r"(\w+)='([^']*)'")
@@ -26,10 +25,7 @@ _SMALLEST = {"month": "1", "day": "1", "day_of_week": "*", "hour": "0", "minute"
 
 
 def read_apscheduler(text: str, *, time_zone: str | None = None) -> ImportedRecords:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise BadRecordError(f"The file is not JSON: {error}.") from None
+    content = read_json(text, "The file")
     jobs = content.get("jobs") if isinstance(content, dict) else content
     if not isinstance(jobs, list):
         raise BadRecordError("The file holds no list of jobs.")

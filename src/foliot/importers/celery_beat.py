@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
-from foliot.importers.records import BadRecordError, Draft, ImportedRecords, collect, seconds
+from foliot.importers.records import BadRecordError, Draft, ImportedRecords, collect, read_yaml, seconds
 
 _PERIOD = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 _MODEL = "django_celery_beat."
@@ -15,10 +13,7 @@ _MODEL = "django_celery_beat."
 
 def read_celery_beat(text: str, *, time_zone: str = "UTC") -> ImportedRecords:
     """Celery's clock is UTC unless its setting `timezone` names another: `time_zone`."""
-    try:
-        content = yaml.safe_load(text)  # JSON is YAML
-    except yaml.YAMLError as error:
-        raise BadRecordError(f"The file is neither JSON nor YAML: {error}.") from None
+    content = next(iter(read_yaml(text)), None)
     if isinstance(content, list):
         return _read_django(content, time_zone)
     if isinstance(content, dict):
@@ -88,26 +83,25 @@ def _options(draft: Draft, options: Mapping[str, Any]) -> None:
 
 def _read_django(rows: list[Any], zone: str) -> ImportedRecords:
     schedules = {
-        (row["model"].removeprefix(_MODEL), row["pk"]): row["fields"]
+        (row["model"].removeprefix(_MODEL), str(row.get("pk"))): row.get("fields")
         for row in rows
         if isinstance(row, dict) and str(row.get("model", "")).startswith(_MODEL)
     }
-    tasks = [(str(pk), fields) for (model, pk), fields in schedules.items() if model == "periodictask"]
+    tasks = [(pk, fields) for (model, pk), fields in schedules.items() if model == "periodictask"]
     if not tasks:
         raise BadRecordError("The rows hold no periodic task of django-celery-beat.")
     return collect("django-celery-beat", tasks, lambda fields: _django_task(fields, schedules, zone))
 
 
-def _django_task(
-    fields: Mapping[str, Any], schedules: Mapping[tuple[str, Any], Mapping[str, Any]], zone: str
-) -> Draft:
+def _django_task(fields: Mapping[str, Any], schedules: Mapping[tuple[str, str], Any], zone: str) -> Draft:
     def named(model: str, column: str) -> Mapping[str, Any] | None:
         key = fields.get(column)
         if key is None:
             return None
-        if (model, key) not in schedules:
+        found = schedules.get((model, str(key)))
+        if not isinstance(found, dict):
             raise BadRecordError(f"The {column} schedule {key} is not in the file.")
-        return schedules[model, key]
+        return found
 
     if (interval := named("intervalschedule", "interval")) is not None:
         period = str(interval["period"])
@@ -123,8 +117,8 @@ def _django_task(
     else:
         raise BadRecordError("The task has no schedule.")
     entry = {
-        "args": yaml.safe_load(fields.get("args") or "[]"),
-        "kwargs": yaml.safe_load(fields.get("kwargs") or "{}"),
+        "args": _arguments(fields, "args"),
+        "kwargs": _arguments(fields, "kwargs"),
     }
     name, task = str(fields.get("name") or fields.get("task")), str(fields.get("task"))
     draft = _task(Draft(name, "celery", when, {"task": task}), entry)
@@ -139,3 +133,9 @@ def _django_task(
     if fields.get("one_off"):
         draft.fields["max_runs"] = 1
     return draft
+
+
+def _arguments(fields: Mapping[str, Any], name: str) -> Any:
+    """A column that holds JSON."""
+    text = fields.get(name)
+    return next(iter(read_yaml(str(text))), None) if text else None

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from foliot.importers.records import BadRecordError, Draft, ImportedRecords, collect, seconds
+from foliot.importers.records import BadRecordError, Draft, ImportedRecords, collect, read_json, seconds
 
 _LISTS = ("items", "rows", "jobs", "schedules", "data", "Jobs")
 _OVERLAP = {"skip": "skip", "queue": "queue", "concurrent": "concurrent"}
@@ -45,14 +45,14 @@ def _key(raw: Any) -> str | None:
 def _rows(text: str) -> list[Any]:
     bare = text.lstrip("\ufeff \r\n\t")
     if not bare.startswith(("[", "{")):
-        rows = list(csv.DictReader(io.StringIO(bare)))
+        try:
+            rows = list(csv.DictReader(io.StringIO(bare)))
+        except csv.Error as error:
+            raise BadRecordError(f"The text is not CSV: {error}.") from None
         if not rows:
             raise BadRecordError("The text is neither JSON nor CSV with a line of column names.")
         return [{name: _cell(value) for name, value in row.items() if name} for row in rows]
-    try:
-        content = json.loads(bare)
-    except ValueError as error:
-        raise BadRecordError(f"The text is not JSON: {error}.") from None
+    content = read_json(bare)
     if isinstance(content, dict):
         content = next((content[name] for name in _LISTS if isinstance(content.get(name), list)), [content])
     return list(content)

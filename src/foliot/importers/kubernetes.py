@@ -5,32 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-
-from foliot.importers.records import COMMAND_NOTE, BadRecordError, Draft, ImportedRecords, collect, seconds
+from foliot.importers.records import (
+    COMMAND_NOTE,
+    BadRecordError,
+    Draft,
+    ImportedRecords,
+    collect,
+    read_yaml,
+    seconds,
+)
 
 _OVERLAP = {"Allow": "concurrent", "Forbid": "skip", "Replace": "cancel_running"}
 
 
 def read_kubernetes(text: str) -> ImportedRecords:
-    try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise BadRecordError(f"The file is not YAML: {error}.") from None
-    found = [each for document in documents for each in _resources(document)]
+    found = [each for document in read_yaml(text) for each in _resources(document)]
     return collect("kubernetes", [(_key(each), each) for each in found], _draft)
 
 
 def _resources(document: Any) -> Iterator[Any]:
     if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
-        for each in document.get("items") or ():
+        items = document.get("items")
+        for each in items if isinstance(items, list) else ():
             yield from _resources(each)
     elif isinstance(document, dict) and document.get("kind") == "CronJob":
         yield document
 
 
 def _key(raw: Mapping[str, Any]) -> str | None:
-    about = raw.get("metadata") or {}
+    about = _dict(raw.get("metadata"))
     name = about.get("name")
     return None if not name else f"{about.get('namespace', 'default')}/{name}"
 

@@ -7,12 +7,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
+
+import yaml
 
 from foliot.domain.past_run import PastRun, PastState
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 2_000
+DEEPEST = 100  # levels of YAML
+MOST_VALUES = 300_000  # of a text of YAML, its references written out
 IMPORTED = "imported"  # the tag of every imported job
 COMMAND_NOTE = "It runs a command: an operator must allow commands before it can be enabled."
 
@@ -103,6 +108,10 @@ class Draft:
             self.warnings.append(text)
 
 
+# What the reader of a record raises where a value has another type or size than it expects.
+_SHAPE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
 def collect(
     source: str, raw_records: Iterable[tuple[str | None, Any]], read: Callable[[Any], Draft]
 ) -> ImportedRecords:
@@ -112,23 +121,46 @@ def collect(
     seen: set[str] = set()
     for index, (given, raw) in enumerate(raw_records, start=1):
         try:
-            draft = read(raw)
-            key = given or stable_key(draft)
-            if key in seen:
-                raise BadRecordError(f"Another record has the id {key!r} as well.")  # noqa: TRY301
-        except BadRecordError as error:
-            rejected.append(RejectedRecord(index, given, str(error), _kept(raw)))
+            kept = _plain(asdict(raw) if is_dataclass(raw) and not isinstance(raw, type) else raw)
+            job = _imported(source, index, given, read(raw), kept)
+            if job.key in seen:
+                raise BadRecordError(f"Another record has the id {job.key!r} as well.")  # noqa: TRY301
+        except (BadRecordError, *_SHAPE_ERRORS) as error:
+            is_named = isinstance(error, BadRecordError)
+            reason = str(error) if is_named else "A value of it has a type or a size that is not expected."
+            key = None if given is None else clean_text(given, LONGEST_NAME)
+            rejected.append(RejectedRecord(index, key, clean_text(reason), _shown(raw)))
             continue
-        seen.add(key)
-        body = _body(source, key, draft, _kept(raw))
-        jobs.append(ImportedJob(index, key, body, tuple(draft.warnings), draft.state, tuple(draft.rules)))
+        seen.add(job.key)
+        jobs.append(job)
     return ImportedRecords(source, tuple(jobs), tuple(rejected))
+
+
+def _imported(source: str, index: int, given: str | None, draft: Draft, kept: Any) -> ImportedJob:
+    key = given or stable_key(draft)
+    body = _plain(_body(source, key, draft, kept))
+    return ImportedJob(index, key, body, tuple(draft.warnings), draft.state, tuple(draft.rules))
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON holds it. YAML knows dates, endless numbers and values that contain themselves."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    text.encode()  # half a surrogate pair is no text
+    return json.loads(text)
+
+
+def _shown(raw: Any) -> Any:
+    """The original of a rejected record, or the begin of it as text."""
+    try:
+        return _plain(asdict(raw) if is_dataclass(raw) and not isinstance(raw, type) else raw)
+    except _SHAPE_ERRORS:
+        return clean_text(repr(raw))
 
 
 def read_json(text: str, what: str = "The text") -> Any:
     """Read JSON as it is defined: without NaN, and not deeper than can be read."""
     try:
-        return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise BadRecordError(f"{what} is nested too deeply.") from None
     except ValueError as error:
@@ -137,6 +169,50 @@ def read_json(text: str, what: str = "The text") -> Any:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text[:20]} is too large")
+    return value
+
+
+def read_yaml(text: str) -> list[Any]:
+    """Read the documents of YAML or JSON. References are followed, as long as what they stand for can be written out."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
+    try:
+        _check_yaml(yaml.parse(text, Loader=loader))
+        return list(yaml.load_all(text, Loader=loader))
+    except (yaml.YAMLError, ValueError) as error:
+        raise BadRecordError(f"The text is neither JSON nor YAML: {clean_text(str(error))}.") from None
+
+
+def _check_yaml(events: Iterable[Any]) -> None:
+    """Refuse nesting that a reader cannot follow, and references that stand for more values than it can hold."""
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []  # the anchor of each, and how many values stood before it
+    total = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in sizes:
+                raise BadRecordError("A reference of it stands for itself or for nothing.")
+            total += sizes[event.anchor]
+        elif isinstance(event, yaml.ScalarEvent):
+            total += 1
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, total))
+            total += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+        if len(open_nodes) > DEEPEST:
+            raise BadRecordError("The text is nested too deeply.")
+        if total > MOST_VALUES:
+            raise BadRecordError("The text holds too many values.")
 
 
 def instant_of_ms(value: Any, name: str) -> datetime:
@@ -166,11 +242,6 @@ def _body(source: str, key: str, draft: Draft, raw: Any) -> dict[str, Any]:
     read = [body, [asdict(each) for each in draft.rules]] if draft.rules else body
     kept = {"source": source, "id": key, "digest": _digest(read), **draft.notes, "raw": raw}
     return body | {"external_ref": kept}
-
-
-def _kept(raw: Any) -> Any:
-    """The original, as JSON can hold it."""
-    return asdict(raw) if is_dataclass(raw) and not isinstance(raw, type) else raw
 
 
 def _digest(value: Any) -> str:

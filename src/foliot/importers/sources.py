@@ -19,7 +19,7 @@ from foliot.wire.imports import ImportIn, ImportSource
 
 def read_source(given: ImportIn, now: datetime) -> ImportedRecords | ImportedHistory:
     """Read the text into jobs, or into runs of jobs that were imported before. Raises BadRecordError where it is nothing of this source."""
-    text, zone = given.text, given.time_zone
+    text, zone = given.text.removeprefix("\ufeff"), given.time_zone
     match given.source:
         case ImportSource.OPENCLAW:
             return read_openclaw(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.resources import TextResource
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
+from pydantic import create_model
 
 from foliot import __version__
 from foliot.mcp.documentation import pages, title_of
@@ -45,15 +48,27 @@ WRITE = {
 
 def build_server(connect: Connect, *, read_only: bool = False) -> MCPServer:
     """Annotations are hints for clients; what a caller may do is decided by the API for each call."""
-    server: MCPServer = MCPServer("foliot", title="Foliot", instructions=INSTRUCTIONS, version=__version__)
     reading, writing = ReadTools(connect), WriteTools(connect)
-    for name in READ:
-        server.add_tool(getattr(reading, name), name=name, annotations=_annotations(name, read_only=True))
+    tools = [_strict_tool(getattr(reading, name), name, _annotations(name, read_only=True)) for name in READ]
     for name, (destroys, repeats) in {} if read_only else WRITE.items():
         hints = _annotations(name, read_only=False, destructive=destroys, idempotent=repeats)
-        server.add_tool(getattr(writing, name), name=name, annotations=hints)
+        tools.append(_strict_tool(getattr(writing, name), name, hints))
+    server: MCPServer = MCPServer(
+        "foliot", title="Foliot", instructions=INSTRUCTIONS, version=__version__, tools=tools
+    )
     _add_documentation(server)
     return server
+
+
+def _strict_tool(call: Callable[..., Any], name: str, hints: ToolAnnotations) -> Tool:
+    """A tool that refuses arguments it does not know: a misspelt `dry_run` must not write."""
+    made = Tool.from_function(call, name=name, annotations=hints)
+    given = made.fn_metadata.arg_model
+    strict = create_model(given.__name__, __base__=given)
+    strict.model_config["extra"] = "forbid"
+    strict.model_rebuild(force=True)
+    made.fn_metadata.arg_model, made.parameters = strict, strict.model_json_schema(by_alias=True)
+    return made
 
 
 def _annotations(

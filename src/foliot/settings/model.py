@@ -226,6 +226,11 @@ class Settings(ClientSettings):
         f"Jobs that a workspace may have, archived ones not counted; 0 is no limit. {OWN_QUOTA} "
         "Default: 10000 with database_url, none without.",
     )
+    quota_archived_jobs: LargeLimit = setting(
+        None,
+        f"Archived jobs that a workspace may have; 0 is no limit. {OWN_QUOTA} "
+        "Default: 100000 with database_url, none without.",
+    )
     quota_min_interval: Annotated[int, whole_number(1, 86_400)] = setting(
         1,
         "The least time between two planned times of a job, by cron or interval. A workspace may have one of its own.",

@@ -23,7 +23,8 @@ def read_amount(value: object) -> Decimal:
         raise ValueError("An amount is a number, or the text of one.")  # noqa: TRY004  # callers read one kind of error
     text = str(value)
     try:
-        amount = Decimal(text if len(text) <= LONGEST else "")
+        # Decimal also reads 1_000 and digits of other scripts, which a reader may take for something else.
+        amount = Decimal(text if len(text) <= LONGEST and text.isascii() and "_" not in text else "")
     except InvalidOperation:
         raise ValueError("This is not a number.") from None
     if not amount.is_finite() or not 0 <= amount < LARGEST:

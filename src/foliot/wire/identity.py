@@ -215,6 +215,7 @@ class Quotas(Shape):
         description="Runs that its schedules may start in a day of UTC; later planned times are skipped. Null: no limit.",
     )
     keys: int | None = Field(default=None, ge=1, le=1_000_000, description="Valid ones, sessions included.")
+    archived_jobs: int | None = Field(default=None, ge=0, le=100_000_000)
 
 
 class QuotasOut(Shape):
@@ -236,6 +237,7 @@ class QuotasOut(Shape):
     secrets: int | None
     fires_per_day: int | None
     keys: int | None
+    archived_jobs: int | None
     own_jobs: int | None = Field(
         default=None, description="Jobs that the agent may own, by the budget of this key."
     )

@@ -24,7 +24,7 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 # Limits of an installation with a database of its own; the private database has none unless they are set.
 PER_KEY, PER_WORKSPACE = 100, 500  # requests a second
 FAILURES = 60  # requests with invalid keys, a minute
-JOBS = 10_000
+JOBS, ARCHIVED_JOBS = 10_000, 100_000
 TIMEOUT = 86_400  # seconds
 HOSTS, SERVERS = 1_000, 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
@@ -112,6 +112,7 @@ def quotas_of(settings: Settings) -> Quotas:
         room_messages=_limit(settings, settings.quota_room_messages, ROOM_MESSAGES),
         secrets=_limit(settings, settings.quota_secrets, SECRETS),
         keys=_limit(settings, settings.quota_keys, KEYS),
+        archived_jobs=_limit(settings, settings.quota_archived_jobs, ARCHIVED_JOBS),
     )
 
 

@@ -209,6 +209,8 @@ def job_page(
         last = f"{job.last_run_status} {local_time_relative(job.last_run_at, zone, now)}"
     counts = (
         f"{pluralize(job.run_count, 'run')}: {job.success_count:,} succeeded, {job.failure_count:,} failed"
+        if job.run_count
+        else "no run has ended yet"
     )
     record = f"{counts}; {job.skip_count:,} skipped"
     if job.failed_attempt_count > job.failure_count:
@@ -317,6 +319,8 @@ def _last_run(job: JobOut, now: datetime) -> StyledLine:
         reason = _reason(job)
         text = job.status.capitalize() + (f" ({reason})" if reason else "")
         return styled(text, RED if job.status == "failed" else "")
+    if job.last_run_at is None and job.failed_attempt_count:
+        return styled(f"Retrying ({pluralize(job.failed_attempt_count, 'failed attempt')})", RED)
     if job.last_run_at is None:
         return styled("Never ran", DIM)
     result = job.last_run_status or ""
@@ -332,7 +336,8 @@ def _reason(job: JobOut) -> str | None:
 
 
 def _is_failing(job: JobOut) -> bool:
-    return job.status == "active" and job.last_run_status in FAILURES
+    is_retrying_first = job.last_run_at is None and job.failed_attempt_count > 0
+    return job.status == "active" and (job.last_run_status in FAILURES or is_retrying_first)
 
 
 def _settings(job: JobOut, names: Mapping[UUID, str]) -> list[tuple[str, str | None]]:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.quotas import check_jobs, check_own_jobs
+from foliot.domain.quotas import check_archived_jobs, check_jobs, check_own_jobs
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Tx
 
@@ -50,6 +50,18 @@ async def check_job_quota(database: Database, tx: Tx, actor: Actor) -> None:
     found = await workspaces.load_usage(tx, quotas.jobs + 1)
     if found.jobs > quotas.jobs:
         check_jobs(quotas, (await workspaces.load_usage(tx, COUNTED)).jobs)
+
+
+async def check_archived_quota(tx: Tx, actor: Actor) -> None:
+    """Call this after a job is archived, so that it counts. As for jobs, writers wait for each other only near the limit."""
+    limit = actor.quotas.archived_jobs
+    if limit is None:
+        return
+    far = max(0, limit - NEAR)
+    if far and await workspaces.count_archived_jobs(tx, far) < far:
+        return
+    await workspaces.lock_quota(tx)
+    check_archived_jobs(actor.quotas, await workspaces.count_archived_jobs(tx, limit + 1))
 
 
 async def check_restored_quota(database: Database, tx: Tx, actor: Actor) -> None:

@@ -22,6 +22,7 @@ from foliot.domain.run_end import TimerDelta
 from foliot.domain.schedule import SkipReason
 from foliot.services.evaluation import evaluate
 from foliot.services.identity.audit_steps import append_audit
+from foliot.services.identity.quota_steps import check_archived_quota
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.jobs.lock_steps import LockedJob, lock_job
@@ -176,6 +177,7 @@ async def archive_in(
     status = advance(row.status, JobEvent.ARCHIVE)
     await timers.clear_due(tx, job_id)
     await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
+    await check_archived_quota(tx, scope.actor)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     writer = locked.writer(tx, gone)

@@ -124,6 +124,11 @@ async def count_owned_jobs(tx: Tx, owner_id: PrincipalId, most: int) -> int:
     return await tx.fetch_value(int, sql.workspaces.count_owned_jobs, {"owner_id": owner_id, "most": most})
 
 
+async def count_archived_jobs(tx: Tx, most: int) -> int:
+    """Count the archived jobs, up to `most`."""
+    return await tx.fetch_value(int, sql.workspaces.count_archived_jobs, {"most": most})
+
+
 async def lock_quota(tx: Tx) -> None:
     """Serialise quota checks of the workspace until the transaction ends."""
     await tx.execute(sql.workspaces.lock_quota)

@@ -68,5 +68,9 @@ UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1
 -- name: list_leases
 SELECT run_id, fence, worker_id FROM leases WHERE workspace_id = %(workspace_id)s AND job_id = ANY (%(job_ids)s::uuid[]);
 
+-- name: count_archived_jobs
+-- Reads the index jobs_by_status alone, so a job counts until its purge has ended.
+SELECT count(*) FROM (SELECT FROM jobs WHERE workspace_id = %(workspace_id)s AND status = 'archived' LIMIT %(most)s) AS counted;
+
 -- name: count_owned_jobs
 SELECT count(*) FROM (SELECT FROM jobs WHERE workspace_id = %(workspace_id)s AND owner_id = %(owner_id)s AND status <> 'archived' LIMIT %(most)s) AS counted;

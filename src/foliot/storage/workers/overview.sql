@@ -54,7 +54,7 @@ named AS (
                                    AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s) LIMIT 1) AS one
             WHERE queues.queue IS NOT NULL)
 SELECT named.queue AS name, COALESCE(ready, 0) AS ready, COALESCE(waiting, 0) AS waiting, COALESCE(running, 0) AS running, oldest,
-       (SELECT count(*) FROM workers WHERE named.queue = ANY (workers.queues) AND alive_until >= %(now)s AND NOT is_draining) AS workers
+       (SELECT count(*) FROM workers WHERE (named.queue = ANY (workers.queues) OR '*' = ANY (workers.queues)) AND alive_until >= %(now)s AND NOT is_draining) AS workers
   FROM named LEFT JOIN counted USING (queue)
  ORDER BY named.queue
  LIMIT %(limit)s;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -82,15 +83,15 @@ def _rewritten(raw: bytes) -> bytes | None:
     """The body with the names of the API; None where it has none of a dialect, or is no JSON object."""
     try:
         body = json.loads(raw)
-    except ValueError:
-        return None
+    except (ValueError, RecursionError):
+        return None  # the API refuses it by name
     if not isinstance(body, dict) or not (SNAKE | CAMEL) & body.keys():
         return None
     return json.dumps(translate(body)).encode()
 
 
 def translate(body: Json) -> Json:
-    """Names of the API win where a body has both."""
+    """Names of the API win where a body has both. A value of another type passes as it is: the API refuses it."""
     own = {name: value for name, value in body.items() if name not in SNAKE | CAMEL | {"timezone"}}
     fields: dict[str, Any] = {}
     _schedule(body, fields)
@@ -108,13 +109,17 @@ def translate(body: Json) -> Json:
     if body.get("jobType") is not None:
         fields["type"] = body["jobType"]
     start, end = body.get("executionWindowStart"), body.get("executionWindowEnd")
-    if start is not None and end is not None:
-        fields["window"] = {"start": start, "end": end}
-    if isinstance(policy := body.get("retryPolicy"), dict):
+    if start is not None or end is not None:
+        window = {"start": start, "end": end}
+        fields["window"] = {name: value for name, value in window.items() if value is not None}
+    policy = body.get("retryPolicy")
+    if policy is not None and not isinstance(policy, dict):
+        fields["retry"] = policy
+    elif policy is not None:
         fields["retry"] = {
             "max": policy.get("maxRetries", 2),
             "strategy": policy.get("backoffType", "fixed"),
-            "base": duration(policy.get("backoffMs", 2000)),
+            "base": _duration(policy.get("backoffMs", 2000)),
         }
     if body.get("serverInstanceId") is not None:
         fields["target"] = {"server": body["serverInstanceId"]}
@@ -122,10 +127,25 @@ def translate(body: Json) -> Json:
 
 
 def _schedule(body: Json, fields: Json) -> None:
+    """The kind says which field counts; without it, the field that is there."""
     zone = {} if body.get("timezone") is None else {"timezone": body["timezone"]}
-    if (expr := body.get("cron_expr") or body.get("cronExpression")) is not None:
-        fields["schedule"] = {"kind": "cron", "expr": expr, **zone}
-    elif body.get("interval_ms") is not None:
-        fields["schedule"] = {"kind": "interval", "every": duration(body["interval_ms"])}
-    elif body.get("run_at") is not None:
-        fields["schedule"] = {"kind": "once", "at": body["run_at"]}
+    given = {
+        "cron": {"expr": body.get("cron_expr") or body.get("cronExpression"), **zone},
+        "interval": {"every": _duration(body.get("interval_ms"))},
+        "once": {"at": body.get("run_at")},
+    }
+    kind = body.get("schedule_kind")
+    if kind is None:
+        kind = next(
+            (name for name, of_kind in given.items() if next(iter(of_kind.values())) is not None), None
+        )
+    if kind is not None:
+        of_kind = given.get(kind, {}) if isinstance(kind, str) else {}
+        fields["schedule"] = {"kind": kind} | {
+            name: value for name, value in of_kind.items() if value is not None
+        }
+
+
+def _duration(milliseconds: Any) -> Any:
+    is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return duration(milliseconds) if is_number and isfinite(milliseconds) else milliseconds
