@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.services.workspace_harness import WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
 DAILY = Cron("30 9 * * *")
+REPORTS = map("team {}".format, count(1))
 CONCURRENT = Overlap(OverlapRule.CONCURRENT)
 
 
@@ -25,7 +27,8 @@ async def warnings(harness: WorkspaceHarness, definition: Definition) -> tuple[s
     return made.warnings
 
 
-def make(schedule: Schedule = DAILY, name: str = "nightly report", **spec: object) -> Definition:
+def make(schedule: Schedule = DAILY, name: str | None = None, **spec: object) -> Definition:
+    name = name or f"nightly report of {next(REPORTS)}"
     return Definition(name, Spec(schedule, "python", **spec))  # type: ignore[arg-type]
 
 
@@ -78,5 +81,12 @@ async def test_an_address_that_many_jobs_call_is_pointed_out(harness: WorkspaceH
         await jobs.create(harness.database, scope, replace(call, name=f"call {n}"))
     said = await warnings(harness, call)
     assert ["other jobs call this address" in each for each in said] == [True]
-    other = replace(call, config={"url": "https://example.com/other"})
+    other = replace(call, name="other", config={"url": "https://example.com/other"})
     assert await warnings(harness, other) == ()
+
+
+async def test_a_second_job_of_the_same_name_is_pointed_out(harness: WorkspaceHarness) -> None:
+    assert await warnings(harness, make(name="nightly report")) == ()
+    [said] = await warnings(harness, make(name="nightly report"))
+    assert said.startswith('Another job is named "nightly report" too.')
+    assert await warnings(harness, make(name="nightly reports")) == ()

@@ -135,9 +135,16 @@ def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_r
         assert client.jobs.get(job.id).revision == 1
 
 
-def test_an_app_that_cannot_be_loaded_is_reported_by_name(start_server: Any) -> None:
+def test_a_server_does_not_start_with_an_app_that_does_not_exist(start_server: Any) -> None:
     serving = start_server(FOLIOT_APP="nowhere:app", FOLIOT_LOG_FORMAT="json")
-    serving.wait_for(r'"worker.failed".*nowhere:app cannot be loaded: ModuleNotFoundError')
+    serving.wait_for(r"nowhere:app cannot be loaded: there is no module named nowhere\.")
+    assert serving.process.wait(60) != 0
+
+
+def test_an_app_that_cannot_be_loaded_is_reported_by_name(start_server: Any, data_dir: Path) -> None:
+    (data_dir.parent / "broken.py").write_text("import nowhere\n")
+    serving = start_server(FOLIOT_APP="broken:app", FOLIOT_LOG_FORMAT="json")
+    serving.wait_for(r'"worker.failed".*broken:app cannot be loaded: ModuleNotFoundError')
     serving.wait_for(r'"worker.died", "exit_code": 1,')  # it left by itself; an abort would be -6
 
 

@@ -57,7 +57,7 @@ async def test_a_config_that_does_not_fit_what_a_worker_reported_is_refused(api:
     assert refused.status_code == 422
     assert [each["pointer"] for each in refused.json()["errors"]] == ["/config/source", "/config/tables/1"]
     assert (await api.request("POST", "/jobs", json=sync(tables=[]))).status_code == 422
-    made = await api.request("POST", "/jobs", json=sync(source="crm"))
+    made = await api.request("POST", "/jobs", json={**sync(source="crm"), "name": "t"})
     assert (made.status_code, made.json()["warnings"]) == (201, [])
     changed = await api.request("PATCH", f"/jobs/{made.json()['id']}", json={"config": {"source": 5}})
     assert changed.status_code == 422

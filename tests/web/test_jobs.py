@@ -273,7 +273,7 @@ async def test_a_job_that_no_worker_could_run_is_written_and_says_so(api: ApiHar
     [warning] = made.json()["warnings"]
     assert 'No live worker serves type "command" on queue "default".' in warning
     assert "start one that serves queue default with FOLIOT_ALLOW_COMMANDS=yes" in warning
-    tried = await api.request("POST", "/jobs?dry_run=true", json=wanted)
+    tried = await api.request("POST", "/jobs?dry_run=true", json={**wanted, "name": "second backup"})
     assert tried.json()["warnings"] == made.json()["warnings"]
     again = await api.request("PUT", f"/jobs/{made.json()['id']}", json=made.json())
     assert again.status_code == 200, again.text

@@ -62,7 +62,7 @@ class BudgetIn(Shape):
 
 
 class UsageIn(Shape):
-    usage: UsageAmounts = Field(description="Amounts by unit.", examples=[SEEN])
+    usage: UsageAmounts = Field(min_length=1, description="Amounts by unit.", examples=[SEEN])
 
 
 class BudgetsIn(Shape):

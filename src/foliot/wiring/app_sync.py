@@ -6,9 +6,12 @@ Why: docs/decisions/805-jobs-managed-by-code.md
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import Any
 from uuid import UUID
 
@@ -186,11 +189,20 @@ async def create_from_sql(
 log = logging.getLogger(__name__)
 
 
+WHERE = "Modules are looked for in the current folder, PYTHONPATH and what is installed."
+
+
+def check_app_exists(address: str) -> None:
+    """Raise Invalid where there is no such module. Its code is not run: that is for the worker."""
+    package = _split(address)[0].partition(".")[0]
+    places = [*sys.path, os.getcwd()]  # noqa: PTH109
+    if package not in sys.builtin_module_names and PathFinder.find_spec(package, places) is None:
+        raise Invalid(f"{address} cannot be loaded: there is no module named {package}.", hint=WHERE)
+
+
 def load_app(address: str) -> Foliot:
     """Load the app that `module:app` names, or raise Invalid."""
-    module, _, name = address.partition(":")
-    if not module or not name:
-        raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
+    module, name = _split(address)
     try:
         found = getattr(import_module(module), name, None)
     except AppDefinitionError as error:
@@ -198,7 +210,7 @@ def load_app(address: str) -> Foliot:
     except Exception as error:
         raise Invalid(
             f"{address} cannot be loaded: {type(error).__name__}: {error}",
-            hint="Modules are looked for in the current folder, PYTHONPATH and what is installed.",
+            hint=WHERE,
         ) from error
     if not isinstance(found, Foliot):
         raise Invalid(
@@ -239,3 +251,10 @@ async def sync_app(
     for name, why in done.refused.items():
         log.error("app.job_refused", extra={"app": app.name, "job": name, "reason": why})
     return done
+
+
+def _split(address: str) -> tuple[str, str]:
+    module, _, name = address.partition(":")
+    if not module or not name:
+        raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
+    return module, name

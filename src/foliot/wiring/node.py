@@ -142,6 +142,10 @@ class Node:
         if "worker" not in self._settings.roles or self._settings.worker_concurrency == 0:
             return None
         check_sandbox(self._settings)
+        if self._settings.app is not None:
+            from foliot.wiring.app_sync import check_app_exists  # noqa: PLC0415  # most nodes never need it
+
+            check_app_exists(self._settings.app)
         return WorkerProcess(self._settings, self._handle.url)
 
     async def run(self, listening: socket.socket, forked: Sequence[ForkedProcess]) -> None:

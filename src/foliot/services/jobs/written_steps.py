@@ -51,6 +51,7 @@ async def find_warnings(tx: Tx, job: StoredJob) -> tuple[str, ...]:
         *lint(definition, timetable, tx.now),
         await _warn_crowded(tx, job, timetable),
         await _warn_same_target(tx, job),
+        await _warn_same_name(tx, job),
         await _warn_unserved(tx, definition.spec),
         await _warn_missing_room(tx, job),
     ]
@@ -71,6 +72,13 @@ async def _warn_same_target(tx: Tx, job: StoredJob) -> str | None:
     if count < SAME_TARGET:
         return None
     return f"{count} or more other jobs call this address. A limit with a concurrency_key keeps them from calling it all at once."
+
+
+async def _warn_same_name(tx: Tx, job: StoredJob) -> str | None:
+    name, owner_id = job.definition.name, job.definition.owner_id
+    if not await lint_queries.has_namesake(tx, job.id, name, owner_id):
+        return None
+    return f'Another job is named "{name}" too. Commands and files that name it need its id, or another name.'
 
 
 async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:

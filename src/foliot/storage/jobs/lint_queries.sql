@@ -12,3 +12,9 @@ SELECT count(*) FROM (SELECT FROM jobs
                        WHERE workspace_id = %(workspace_id)s AND type = 'http' AND status <> 'archived'
                          AND md5(definition #>> '{config,url}') = md5(%(url)s::text) AND id <> %(job_id)s
                        LIMIT %(most)s) AS same;
+
+-- name: has_namesake
+-- Relies on jobs_by_name.
+SELECT EXISTS (SELECT FROM jobs
+                WHERE workspace_id = %(workspace_id)s AND name = %(name)s AND id <> %(job_id)s AND status <> 'archived'
+                  AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s));
