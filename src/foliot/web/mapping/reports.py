@@ -99,6 +99,7 @@ def stats_now_out(stats: WorkspaceNow) -> StatsNowOut:
         now=_now(stats.now),
         newest=_newest(stats.newest),
         jobs=None if stats.jobs is None else _job_counts(stats.jobs),
+        totals=None if stats.totals is None else _totals(stats.totals),
     )
 
 
