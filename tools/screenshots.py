@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,12 +91,14 @@ class served:  # noqa: N801  # used as a context
         assert self._server.stdout is not None
         for line in self._server.stdout:
             if found := re.search(r"serving at (http://\S+)", line):
+                # A pipe that nobody reads fills up with log lines, and then the server stops at the next one.
+                threading.Thread(target=self._server.stdout.read, daemon=True).start()
                 return found[1]
         raise SystemExit("the server did not start")
 
     def __exit__(self, *error: object) -> None:
         self._server.terminate()
-        self._server.communicate()
+        self._server.wait()
 
 
 def addresses(samples: Samples) -> Iterator[tuple[str, str]]:

@@ -126,6 +126,14 @@ async def test_all_that_is_wrong_with_a_job_is_reported_at_once(api_server: ApiS
         assert reported.request_id
 
 
+async def test_a_filter_that_is_misspelt_is_refused(api_server: ApiServer) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
+        with pytest.raises(Invalid, match="statsu"):
+            await client.runs.list(statsu="failed")  # type: ignore[call-arg]
+        with pytest.raises(Invalid, match="tga"):
+            await client.jobs.list(tga="billing")  # type: ignore[call-arg]
+
+
 async def test_what_is_not_there_and_who_is_not_known_have_errors_of_their_own(api_server: ApiServer) -> None:
     async with AsyncClient(api_server.url, api_server.key) as client:
         for unknown in (uuid4(), "no-id", "a/../b"):

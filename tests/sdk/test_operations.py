@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 import httpx2
 
+from foliot.sdk import keywords
 from tests.sdk.conftest import ApiServer
 from tools.client_generator import SOURCE
 
+WRITES = ("_write", "_change", "_remove")
 METHODS = ("get", "post", "put", "patch", "delete")
 NOT_YET: frozenset[str] = (
     frozenset()
@@ -57,7 +59,8 @@ def asks() -> Iterator[tuple[str, set[str]]]:
             names = {
                 key for each in ast.walk(function) if isinstance(each, ast.Dict) for key in texts(each.keys)
             }
-            if any(isinstance(each, ast.Attribute) and each.attr == "_write" for each in ast.walk(function)):
+            names |= spread(function)
+            if any(isinstance(each, ast.Attribute) and each.attr in WRITES for each in ast.walk(function)):
                 names.add("dry_run")  # AsyncWrites._write adds it for every verb
             for call in ast.walk(function):
                 if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
@@ -67,6 +70,21 @@ def asks() -> Iterator[tuple[str, set[str]]]:
                     yield f"{said[0]} {said[1]}", names
                 elif call.func.id == "post":
                     yield f"POST {said[0]}", names
+
+
+def spread(function: ast.AsyncFunctionDef | ast.FunctionDef) -> set[str]:
+    """The keys of `**wanted: Unpack[RunFilters]`, where a dictionary takes them in as they are."""
+    given = function.args.kwarg
+    dicts = [each for each in ast.walk(function) if isinstance(each, ast.Dict)]
+    spreads = {
+        ast.unparse(value)
+        for each in dicts
+        for key, value in zip(each.keys, each.values, strict=True)
+        if key is None
+    }
+    if given is None or given.arg not in spreads or not isinstance(given.annotation, ast.Subscript):
+        return set()
+    return set(getattr(keywords, ast.unparse(given.annotation.slice)).__annotations__)
 
 
 def together(found: Iterator[tuple[str, set[str]]]) -> dict[str, set[str]]:

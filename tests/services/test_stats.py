@@ -10,14 +10,15 @@ import pytest
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import PrincipalId, WorkspaceId
-from foliot.domain.lifecycle import RunStatus
+from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError
-from foliot.services.jobs.job_status import purge
+from foliot.services.jobs.job_status import pause, purge
 from foliot.services.runs.statistics import job_stats, roll_up, workspace_stats
+from foliot.storage.runs import statistics
 from foliot.storage.runs.statistics import Percentiles
-from foliot.storage.tx import Database
+from foliot.storage.tx import Database, Role
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.builders import HOURLY, Owner, advance_and_tick, claim_runs, create_job, report_runs
 
@@ -205,3 +206,15 @@ async def test_figures_of_one_owner_are_of_its_own_jobs(
         assert (await workspace_stats(database, Scope(workspace))).totals.runs == 2
         clock.advance(DAY)
         await rolled(database)
+
+
+async def test_jobs_of_a_status_are_counted_up_to_a_bound(database: Database, workspace: WorkspaceId) -> None:
+    made = [await create_job(database, workspace, HOURLY) for _ in range(4)]
+    await pause(database, Scope(workspace, Actor("tests")), made[0])
+    async with database.tx(Role.APP, workspace) as tx:
+        exact = await statistics.count_jobs_by_status(tx)
+        found = await statistics.count_jobs_up_to(tx, 100)
+        assert {status: jobs for status, jobs in found.items() if jobs} == exact
+        assert found.keys() == set(JobStatus)
+        bounded = await statistics.count_jobs_up_to(tx, 2)
+        assert (bounded[JobStatus.ACTIVE], bounded[JobStatus.PAUSED]) == (2, 1)

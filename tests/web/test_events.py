@@ -15,11 +15,15 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
+from foliot.services.messaging import events
+from foliot.services.messaging.events import EventFilter
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.testing.clock import ManualClock
 from foliot.web import sse
+from foliot.web.event_reader import EventReader
+from foliot.web.work_signal import WorkSignal
 from tests.polling import wait_until
 from tests.web.conftest import ApiHarness, job, problems
 from tests.web.event_streams import StreamServer, serve_streams
@@ -246,3 +250,26 @@ async def test_two_servers_tell_the_same_story(api: ApiHarness, clock: ManualClo
                 stories.append([each.data["job_name"] for each in await reader.events(len(names))])
     assert stories[0] == stories[1]
     assert sorted(stories[0]) == sorted(names)
+
+
+async def test_streams_share_a_query_and_a_hint_ends_the_sharing(api: ApiHarness) -> None:
+    changes, wanted = WorkSignal(), EventFilter()
+    reader, workspace_id = EventReader(api.database, changes), api.ids["acme"]
+    place = (await events.listen(api.database, workspace_id)).place
+    first, second = await asyncio.gather(
+        reader.after(workspace_id, place, wanted), reader.after(workspace_id, place, wanted)
+    )
+    assert second is first
+    await api.create_job(name="one")
+    await api.create_job(name="two")
+    changes.ring()
+    both = await reader.after(workspace_id, first.place, wanted)
+    assert [each.job_name for each in both.events] == ["one", "two"]
+    # This one has read the first of them already, and shares the answer.
+    newer = await reader.after(workspace_id, both.events[0].place, wanted)
+    assert (newer.events, newer.place) == (list(both.events[1:]), both.place)
+    # This one is behind the shared answer, and another filter is another question.
+    assert len((await reader.after(workspace_id, place, wanted)).events) == 2
+    assert (await reader.after(workspace_id, place, EventFilter(("run",)))).events == []
+    elsewhere = await reader.after(api.ids["globex"], place, wanted)
+    assert elsewhere.events == []

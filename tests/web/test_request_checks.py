@@ -167,7 +167,9 @@ async def test_a_job_and_a_workspace_tell_how_it_went(api: ApiHarness, clock: Ma
         "next_due_at": "2027-01-15T16:00:00Z",
     }
     moment = (await api.request("GET", "/stats/now", role="viewer", params={"jobs": "true"})).json()
-    assert moment == {name: stats[name] for name in ("as_of", "now", "newest", "jobs")}
+    assert moment == {name: stats[name] for name in ("as_of", "now", "newest", "jobs")} | {"totals": None}
+    with_days = (await api.request("GET", "/stats/now", role="viewer", params={"days": 30})).json()
+    assert (with_days["totals"], with_days["jobs"]) == (stats["totals"], None)
     assert (await api.request("GET", "/stats/now")).json()["jobs"] is None
     clock.advance(2 * HOUR)
     assert (await api.request("GET", "/stats")).json()["now"]["late"] == 1

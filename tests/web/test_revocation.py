@@ -15,6 +15,7 @@ from foliot.engine.hints import HintListener
 from foliot.services.hints import Announcer, Hint
 from foliot.services.identity import authentication
 from foliot.services.identity.authentication import Authenticator
+from foliot.storage.identity import keys
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.app import create_app
@@ -128,4 +129,29 @@ async def test_what_was_read_before_a_change_is_not_remembered_after_it(
     authenticator.forget()
     assert await looking is not None
     assert not authenticator._admitted
+    await authenticator.close()
+
+
+async def test_requests_at_once_look_a_key_up_once_and_again_after_a_change(
+    database: Database, api: ApiHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, read = [], keys.find_presented
+
+    async def counted(tx: Any, key_hash: bytes) -> Any:
+        found.append(await read(tx, key_hash))
+        return found[-1]
+
+    monkeypatch.setattr(keys, "find_presented", counted)
+    authenticator, key = Authenticator(database), api.keys["acme", "editor"]
+    first = [asyncio.create_task(authenticator.enter(key, None)) for _ in range(5)]
+    await asyncio.sleep(0)
+    first[0].cancel()  # the one that began it
+    callers = await asyncio.gather(*first[1:])
+    assert [len(found), *(each is not None for each in callers)] == [1, True, True, True, True]
+    authenticator.forget()
+    early = asyncio.create_task(authenticator.enter(key, None))
+    await asyncio.sleep(0)
+    authenticator.forget()
+    await asyncio.gather(early, authenticator.enter(key, None))
+    assert len(found) == 3
     await authenticator.close()

@@ -18,9 +18,15 @@ KEPT = 16 * 1024  # bytes of an answer
 
 
 async def post(
-    egress: Egress, url: str, body: bytes, headers: Mapping[str, str] | None = None, *, keep: int = KEPT
+    egress: Egress,
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    *,
+    keep: int = KEPT,
+    workspace: str | None = None,
 ) -> HttpAnswer | Unanswered | Rejected:
-    """Post a body once and return the answer, or why there is none."""
+    """Post a body once and return the answer, or why there is none. `workspace` owns the connection, if it is kept."""
     try:
         target = read_target(url)
     except InvalidTarget as error:
@@ -30,7 +36,7 @@ async def post(
         "accept": "*/*",
         "accept-encoding": "identity",
     }
-    request = OutgoingRequest("POST", target, tuple({**fixed, **(headers or {})}.items()), body)
+    request = OutgoingRequest("POST", target, tuple({**fixed, **(headers or {})}.items()), body, workspace)
     try:
         async with asyncio.timeout(WITHIN) as deadline:
             return await egress.send(request, keep)

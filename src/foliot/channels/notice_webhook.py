@@ -50,18 +50,11 @@ def body_of(content: NoticeContent) -> bytes:
     sent = NoticeSent(
         type=f"notice.{content.event.value}",
         timestamp=content.at,
-        data=NoticeOut(
+        data=NoticeOut.from_value(
+            content,
             event=content.event.value,
             kind=content.kind.value,
             severity=content.severity.value,
-            workspace=content.workspace,
-            title=content.title,
-            text=content.text,
-            error=content.error,
-            job_id=content.job_id,
-            job_name=content.job_name,
-            run_id=content.run_id,
-            incident_id=content.incident_id,
             links=[NoticeLinkOut(label=each.label, url=each.url) for each in content.links],
         ),
     )

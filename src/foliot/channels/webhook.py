@@ -5,28 +5,26 @@ The id stays the same when a message is sent again because an answer got lost: r
 
 from __future__ import annotations
 
-import asyncio
-
-from foliot import __version__
-from foliot.channels.message import message_out
+from foliot.channels.http_request import post
 from foliot.clock import Clock, SystemClock
-from foliot.domain.delivery import Answered, Came, Unanswered
+from foliot.domain.delivery import Answered, Came, Rejected, Unanswered
+from foliot.domain.rooms import Message
 from foliot.domain.signatures import InvalidSigningSecret, signature_headers
-from foliot.egress.client import (
-    AddressRefused,
-    Egress,
-    HttpAnswer,
-    NoAnswer,
-    OutgoingRequest,
-    reason_of,
-    retry_after,
-)
-from foliot.egress.url import InvalidTarget, read_target
-from foliot.services.messaging.courier import LEASE, OutgoingMessage
-from foliot.wire.rooms import MessageSent, RoomNamed
+from foliot.egress.client import Egress, HttpAnswer, reason_of, retry_after
+from foliot.services.messaging.courier import OutgoingMessage
+from foliot.wire.rooms import MessageOut, MessageSent, RoomNamed, SenderOut
 
-WITHIN = LEASE.total_seconds() / 2  # for the whole exchange, names and connections included
 KEPT = 1024  # bytes of an answer, which nobody reads
+
+
+def message_out(message: Message) -> MessageOut:
+    """Return the JSON shape of a message, which the API shows too."""
+    sender = message.sender
+    return MessageOut.from_value(
+        message,
+        kind=message.kind.value,
+        sender=SenderOut(kind=sender.kind.value, id=sender.id, name=sender.name),
+    )
 
 
 class WebhookChannel:
@@ -36,41 +34,23 @@ class WebhookChannel:
 
     async def send(self, parcel: OutgoingMessage) -> Came:
         """Send once. Return every failure, without the path of the address, which often holds tokens."""
+        body, now = body_of(parcel), self._clock.now()
         try:
-            outgoing = self._request(parcel)
-        except InvalidTarget as error:
-            return Unanswered(f"{error.message} {error.hint}")
+            signed = signature_headers(parcel.secrets, str(parcel.taken.id), now, body)
         except InvalidSigningSecret as error:
             return Unanswered(str(error))
-        try:
-            async with asyncio.timeout(WITHIN) as deadline:
-                answer = await self._egress.send(outgoing, KEPT)
-        except AddressRefused as error:
-            return Unanswered(error.public)
-        except NoAnswer as error:
-            return Unanswered(str(error))
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            return Unanswered(f"The receiver did not answer within {WITHIN:g} s.")
-        return self._answered(answer)
+        headers = {"content-type": "application/json", "foliot-attempt": str(parcel.taken.attempts), **signed}
+        workspace = str(parcel.taken.workspace_id)
+        match await post(self._egress, parcel.url, body, headers, keep=KEPT, workspace=workspace):
+            case Unanswered() as nothing:
+                return nothing
+            case Rejected(sentence=sentence):  # the address cannot be read; it may be mended
+                return Unanswered(sentence)
+            case answer:
+                return self._answered(answer)
 
     def close(self) -> None:
         self._egress.close()
-
-    def _request(self, parcel: OutgoingMessage) -> OutgoingRequest:
-        target = read_target(parcel.url)
-        body = body_of(parcel)
-        now, delivery_id = self._clock.now(), str(parcel.taken.id)
-        headers = {
-            "user-agent": f"foliot/{__version__}",
-            "accept": "*/*",
-            "accept-encoding": "identity",
-            "content-type": "application/json",
-            "foliot-attempt": str(parcel.taken.attempts),
-            **signature_headers(parcel.secrets, delivery_id, now, body),
-        }
-        return OutgoingRequest("POST", target, tuple(headers.items()), body, str(parcel.taken.workspace_id))
 
     def _answered(self, answer: HttpAnswer) -> Answered:
         message = f"The receiver answered {answer.status} {reason_of(answer)}".rstrip() + "."

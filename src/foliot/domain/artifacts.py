@@ -10,7 +10,6 @@ from foliot.domain.errors import Invalid, QuotaExceeded
 
 MOST_BYTES = 20 * 1024 * 1024  # bytes of one artifact, unless a setting changes it
 MOST_OF_A_RUN = 100
-ANY_TYPE = "application/octet-stream"
 # No folders or control characters: a shell or browser must see only a name.
 _NAME = re.compile(r"(?!\.{1,2}$)[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _MEDIA_TYPE = re.compile(

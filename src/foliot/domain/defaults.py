@@ -65,11 +65,6 @@ class JobDefaults:
         retention: Retention = self._value("retention")
         return retention
 
-    @property
-    def new_timezone(self) -> str:
-        """The zone of a new workspace."""
-        return self.installation.timezone or "UTC"
-
     def origins(self) -> dict[str, str]:
         return {name: self.origin(name).value for name in INHERITABLE}
 

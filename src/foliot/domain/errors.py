@@ -27,7 +27,9 @@ FoliotError
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +214,20 @@ class MisplacedDatabase(DatabaseUnavailable):
 
 def not_found(noun: str) -> NotFound:
     return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")
+
+
+def require_found(found: T | None, noun: str) -> T:
+    """Return what was found, or raise `NotFound`."""
+    if found is None:
+        raise not_found(noun)
+    return found
+
+
+def refuse_stale(noun: str, current: int, expected: int | None, *, word: str = "revision") -> None:
+    """Raise `StaleRevision` where the caller expects another revision. Call it under the lock of the thing."""
+    if expected not in (None, current):
+        raise StaleRevision(
+            f"This {noun} is at {word} {current} by now.",
+            hint="Read it again, and repeat the change on what you find.",
+            revision=current,
+        )

@@ -11,8 +11,16 @@ from foliot.clock import monotonic
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.scheduling.due import count_due, count_planned, until_due, until_next_due
-from foliot.services.scheduling.tick import BATCH, TickResult, note_tick, tick
+from foliot.services.scheduling.tick import (
+    BATCH,
+    TickResult,
+    count_due,
+    count_planned,
+    note_tick,
+    tick,
+    until_due,
+    until_next_due,
+)
 
 log = logging.getLogger(__name__)
 

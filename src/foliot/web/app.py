@@ -61,6 +61,7 @@ from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
 from foliot.web.dialects import JOB_FIELDS, ROUTERS
 from foliot.web.dialects.job_fields import JobFieldsMiddleware
+from foliot.web.event_reader import EventReader
 from foliot.web.middleware import CompressionMiddleware, MethodMiddleware, RequestMiddleware, RouteMethods
 from foliot.web.rate_limits import RateLimits
 from foliot.web.reference_page import show_reference
@@ -169,6 +170,7 @@ def create_app(
     app.state.bell = bell or WorkSignal()
     app.state.cancel_bell = cancel_bell or WorkSignal()
     app.state.changes = changes or WorkSignal()
+    app.state.event_reader = EventReader(database, app.state.changes)
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.log_limits = log_limits

@@ -104,7 +104,10 @@ class StatsNowOut(Shape):
     as_of: Instant
     now: NowOut
     newest: NewestOut = Field(description="Over the newest 200 runs that were attempted.")
-    jobs: JobCountsOut | None = Field(description="Jobs by status, if asked for.")
+    jobs: JobCountsOut | None = Field(
+        description="Jobs by status, if asked for. Each number is counted up to 10,001: a status with more says 10001."
+    )
+    totals: TotalsOut | None = Field(default=None, description="Of the last `days`, if asked for.")
 
 
 class AgendaItemOut(Shape):

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from foliot import wire
 
 UNKNOWN_FIELD = "unknown_field"
+_ABSENT = object()
 MOST_HINTS = 100  # each hint costs time, and a request may have thousands of unknown fields
 
 
@@ -39,6 +40,14 @@ class Shape(BaseModel):
                 for place, each in enumerate(found)
             ]
             raise ValidationError.from_exception_data(cls.__name__, details) from None
+
+    @classmethod
+    def from_value(cls, source: object, **given: Any) -> Self:
+        """Make the shape of a value: its fields are the attributes of the same name, except those that are given."""
+        for name in cls.__pydantic_fields__:
+            if name not in given and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
+                given[name] = value
+        return cls(**given)
 
 
 def hide_defaults(schema: dict[str, Any]) -> None:

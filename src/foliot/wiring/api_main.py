@@ -149,6 +149,7 @@ class HttpApi:
         self._database_check = DatabaseCheck(self._db, self._vault)
         self._announcer = Announcer(self._db)
         bell, cancel_bell, changes = WorkSignal(), WorkSignal(), WorkSignal()
+        self._changes = changes
         wakes: dict[Hint, Sequence[Callable[[], None]]] = {
             Hint.KEYS: [self._authenticator.forget, changes.ring],
             Hint.READY: [bell.ring, changes.ring],
@@ -218,6 +219,7 @@ class HttpApi:
         if self._stopping.is_set():
             self._http.force_exit = True
         self._stopping.set()
+        self._changes.ring()  # streams wait for it, and end
         self._http.should_exit = True
 
     async def readiness(self) -> Readiness:

@@ -55,10 +55,6 @@ class FilterFields:
     def names(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.fields)
 
-    @property
-    def targets(self) -> frozenset[str]:
-        return frozenset(field.target for field in self.fields)
-
     def get(self, name: str) -> FilterField | None:
         return next((field for field in self.fields if field.name == name), None)
 

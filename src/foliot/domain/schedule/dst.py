@@ -19,7 +19,6 @@ from foliot.domain.schedule.wall_times import LAST_YEAR, WallTimes
 from foliot.domain.schedule.zone import Span, span_at
 
 TICK = timedelta(microseconds=1)
-_ZERO = timedelta(0)
 # Wall clocks are at most 15 hours from UTC and jump at most a day (Samoa, 2011).
 _MARGIN = timedelta(days=2)
 _BEGINNING = datetime(3, 1, 1)  # earlier instants would reach over the edge of `datetime`

@@ -23,24 +23,24 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 class AsyncCalendarWrites(AsyncWrites[Changed, Gone]):
     async def create(self, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
-        return await self._write(self._changed, post("/calendars", body=calendar))
+        return await self._change(post("/calendars", body=calendar))
 
     async def replace(self, calendar_id: Ref, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
         """Replace a calendar. The jobs that use it are planned anew at once."""
         request = ApiRequest("PUT", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=calendar)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def change(self, calendar_id: Ref, **fields: Any) -> Changed:
         """Change the given fields; `rules` is one field."""
         request = ApiRequest("PATCH", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=fields)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def delete(self, calendar_id: Ref, *, force: bool = False) -> Gone:
         """Delete a calendar. Refused while jobs use it, unless `force` removes it from them."""
         request = ApiRequest(
             "DELETE", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, {"force": force}
         )
-        return await self._write(self._gone, request)
+        return await self._remove(request)
 
 
 class AsyncCalendarsApi(AsyncCalendarWrites[CalendarOut, None]):

@@ -276,11 +276,12 @@ class AsyncClient:
         query = {"days": days, "percentiles": percentiles}
         return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
 
-    async def now(self, *, jobs: bool | None = None) -> StatsNowOut:
-        """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status."""
+    async def now(self, *, jobs: bool | None = None, days: int | None = None) -> StatsNowOut:
+        """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status, `days` the totals of days."""
         from foliot.wire.reports import StatsNowOut  # noqa: PLC0415
 
-        return await self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query={"jobs": jobs}))
+        query = {"jobs": jobs, "days": days}
+        return await self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query=query))
 
     async def usage(
         self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None

@@ -14,7 +14,7 @@ from foliot.wire.defaults import DefaultsOut
 class AsyncDefaultWrites(AsyncWrites[Changed, Gone]):
     async def change(self, **fields: Unpack[DefaultKeywords]) -> Changed:
         """Change the given defaults; None gives one back to the installation. Jobs that inherit them follow."""
-        return await self._write(self._changed, ApiRequest("PATCH", "/defaults", body=dict(fields)))
+        return await self._change(ApiRequest("PATCH", "/defaults", body=dict(fields)))
 
 
 class AsyncDefaultsApi(AsyncDefaultWrites[DefaultsOut, None]):

@@ -16,17 +16,15 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 class AsyncFreezeWrites(AsyncWrites[Changed, Gone]):
     async def turn_on(self, freeze: FreezeIn | Mapping[str, Any]) -> Changed:
         """Hold all jobs, or those in its scope. No job is changed."""
-        return await self._write(self._changed, post("/freezes", body=freeze))
+        return await self._change(post("/freezes", body=freeze))
 
     async def lift(self, freeze_id: Ref) -> Gone:
         """End a freeze now. Its `after` decides about the planned times it held."""
-        return await self._write(self._gone, post("/freezes/{freeze_id}/lift", {"freeze_id": freeze_id}))
+        return await self._remove(post("/freezes/{freeze_id}/lift", {"freeze_id": freeze_id}))
 
     async def delete(self, freeze_id: Ref) -> Gone:
         """Do the same as `lift`."""
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/freezes/{freeze_id}", {"freeze_id": freeze_id})
-        )
+        return await self._remove(ApiRequest("DELETE", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
 
 
 class AsyncFreezesApi(AsyncFreezeWrites[FreezeOut, None]):

@@ -15,13 +15,12 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 class AsyncHostWrites(AsyncWrites[Changed, Gone]):
     async def change(self, host_id: Ref, **fields: Any) -> Changed:
         """Change labels, max_mutations or max_reads."""
-        request = ApiRequest("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields)
-        return await self._write(self._changed, request)
+        return await self._change(ApiRequest("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields))
 
     async def delete(self, host_id: Ref, *, force: bool = False) -> Gone:
         """Delete a host. Refused while it is online or jobs are bound to it, unless `force`; their runs then wait."""
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force})
+        return await self._remove(
+            ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force})
         )
 
     async def add_instance(
@@ -48,8 +47,7 @@ class AsyncHostWrites(AsyncWrites[Changed, Gone]):
     async def remove_instance(self, host_id: Ref, instance_id: Ref, *, force: bool = False) -> Gone:
         """Remove an instance. Refused while jobs are bound to it, unless `force`; their runs then wait."""
         ids = {"host_id": host_id, "instance_id": instance_id}
-        return await self._write(
-            self._gone,
+        return await self._remove(
             ApiRequest("DELETE", "/hosts/{host_id}/instances/{instance_id}", ids, {"force": force}),
         )
 

@@ -99,6 +99,12 @@ class AsyncWrites(Generic[Changed, Gone]):
     ) -> None:
         self._http, self._changed, self._gone, self._dry_run = http, changed, gone, dry_run
 
+    async def _change(self, request: ApiRequest) -> Changed:
+        return await self._write(self._changed, request)
+
+    async def _remove(self, request: ApiRequest) -> Gone:
+        return await self._write(self._gone, request)
+
     async def _write(self, read: Reader[Result], request: ApiRequest) -> Result:
         if self._dry_run:
             request = replace(request, query={**request.query, "dry_run": True})

@@ -69,9 +69,7 @@ class AsyncKeyWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Made, Re
 
     async def change(self, key_id: Ref, **fields: Any) -> Changed:
         """Change the name, an earlier expiry, or fewer scopes: a key can only be narrowed."""
-        return await self._write(
-            self._changed, ApiRequest("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields)
-        )
+        return await self._change(ApiRequest("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields))
 
     async def revoke(self, key_id: Ref, *, made_too: bool = False) -> Revoked:
         """Revoke a key permanently, everywhere within five seconds. With `made_too`, also every key made with it."""
@@ -82,9 +80,7 @@ class AsyncKeyWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Made, Re
     async def delete(self, key_id: Ref, *, made_too: bool = False) -> Gone:
         """Do the same as `revoke`."""
         query = {"made_too": made_too}
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/keys/{key_id}", {"key_id": key_id}, query)
-        )
+        return await self._remove(ApiRequest("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
 
 
 class AsyncKeysApi(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
@@ -142,14 +138,14 @@ class AsyncMemberWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Invit
 
     async def create(self, name: str, *, kind: MemberKind, role: Role, email: str | None = None) -> Changed:
         """Add a principal to the workspace. Create a key for it with `client.keys.create`."""
-        return await self._write(
-            self._changed, post("/members", body=without_none(name=name, kind=kind, role=role, email=email))
+        return await self._change(
+            post("/members", body=without_none(name=name, kind=kind, role=role, email=email))
         )
 
     async def change(self, member_id: Ref, **fields: Any) -> Changed:
         """Change name, email, role or active."""
         request = ApiRequest("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def delete(
         self,
@@ -160,8 +156,8 @@ class AsyncMemberWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Invit
     ) -> Gone:
         """Deactivate a member and revoke its keys. An agent that has jobs needs a choice: `jobs`, and `to` for the new owner."""
         query = {"jobs": jobs, "to": to}
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}, query)
+        return await self._remove(
+            ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}, query)
         )
 
 
@@ -203,18 +199,16 @@ class AsyncWorkspaceWrites(AsyncWrites[Changed, Gone]):
     ) -> Changed:
         """Create an empty workspace."""
         body = without_none(slug=slug, name=name, default_timezone=default_timezone, quotas=quotas)
-        return await self._write(self._changed, post("/workspaces", body=body))
+        return await self._change(post("/workspaces", body=body))
 
     async def change(self, workspace: Ref, **fields: Any) -> Changed:
         """Change name, default_timezone or quotas."""
         request = ApiRequest("PATCH", "/workspaces/{workspace}", {"workspace": workspace}, body=fields)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def delete(self, workspace: Ref) -> Gone:
         """Archive a workspace: revoke its keys, archive its jobs, cancel its runs."""
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/workspaces/{workspace}", {"workspace": workspace})
-        )
+        return await self._remove(ApiRequest("DELETE", "/workspaces/{workspace}", {"workspace": workspace}))
 
 
 class AsyncWorkspacesApi(AsyncWorkspaceWrites[WorkspaceOut, None]):

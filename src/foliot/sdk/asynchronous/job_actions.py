@@ -55,22 +55,21 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
         no worker has yet.
         """
         body = without_none(reason=reason, until=until, drop_queued=drop_queued or None)
-        request = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=body)
-        return await self._write(self._changed, request)
+        return await self._change(post("/jobs/{job_id}/pause", {"job_id": job_id}, body=body))
 
     async def resume(self, job_id: Ref, *, catch_up: bool = False) -> Changed:
         """Resume a job. `catch_up` runs the missed times, as its misfire policy says."""
         request = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=without_none(catch_up=catch_up))
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def disable(self, job_id: Ref, *, reason: str | None = None) -> Changed:
         """Disable a job until it is resumed."""
         request = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=without_none(reason=reason))
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def restore(self, job_id: Ref) -> Changed:
         """Bring a job back from the archive, with its history. It is disabled until `resume`."""
-        return await self._write(self._changed, post("/jobs/{job_id}/restore", {"job_id": job_id}))
+        return await self._change(post("/jobs/{job_id}/restore", {"job_id": job_id}))
 
     async def skip_next(
         self,
@@ -87,9 +86,7 @@ class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
 
     async def undo_skip_next(self, job_id: Ref) -> Changed:
         """Undo `skip_next`."""
-        return await self._write(
-            self._changed, ApiRequest("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id})
-        )
+        return await self._change(ApiRequest("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
 
     async def backfill(
         self,

@@ -60,21 +60,7 @@ class AsyncJobRecords:
         self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
         """Return one page of the records of its planned times, newest first."""
-        query = {
-            "q": wanted.get("q"),
-            "status": wanted.get("status"),
-            "trigger": wanted.get("trigger"),
-            "skip_reason": wanted.get("skip_reason"),
-            "job": wanted.get("job"),
-            "worker": wanted.get("worker"),
-            "queue": wanted.get("queue"),
-            "type": wanted.get("type"),
-            "tag": wanted.get("tag"),
-            "since": wanted.get("since"),
-            "until": wanted.get("until"),
-            "limit": limit,
-            "cursor": cursor,
-        }
+        query = {**wanted, "limit": limit, "cursor": cursor}
         request = ApiRequest("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
         return await self._http.read(Page[RunOut], request)
 
@@ -107,9 +93,7 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
         Each call has an idempotency key: if the response is lost, the client repeats it and the job is created once. Pass
         your own key to be safe across restarts of your program.
         """
-        return await self._write(
-            self._changed, post("/jobs", body=job_body(job, fields), key=idempotency_key)
-        )
+        return await self._change(post("/jobs", body=job_body(job, fields), key=idempotency_key))
 
     async def replace(
         self,
@@ -126,7 +110,7 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
         """
         query = {"revision_note": note, "force": force}
         request = ApiRequest("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, if_match(revision))
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def patch(
         self,
@@ -142,7 +126,7 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
         request = ApiRequest(
             "PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, if_match(revision)
         )
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def delete(
         self,
@@ -155,8 +139,7 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
     ) -> Gone:
         """Archive a job; `purge` deletes it with its history. `detach` removes it from jobs that depend on it."""
         query = {"purge": purge, "detach": detach, "force": force}
-        return await self._write(
-            self._gone,
+        return await self._remove(
             ApiRequest("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, if_match(revision)),
         )
 
@@ -170,7 +153,7 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
             body=without_none(revision=revision, note=note),
             query={"force": force},
         )
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
 
 class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
@@ -197,21 +180,7 @@ class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
 
         With `count` it is a CountedPage with the total of all pages.
         """
-        query = {
-            "q": wanted.get("q"),
-            "status": wanted.get("status"),
-            "tag": wanted.get("tag"),
-            "type": wanted.get("type"),
-            "queue": wanted.get("queue"),
-            "owner": wanted.get("owner"),
-            "name": wanted.get("name"),
-            "since": wanted.get("since"),
-            "until": wanted.get("until"),
-            "sort": sort,
-            "count": count,
-            "limit": limit,
-            "cursor": cursor,
-        }
+        query = {**wanted, "sort": sort, "count": count, "limit": limit, "cursor": cursor}
         shape = CountedPage[JobOut] if count else Page[JobOut]
         return await self._http.read(shape, ApiRequest("GET", "/jobs", query=query))
 

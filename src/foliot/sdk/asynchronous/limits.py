@@ -17,13 +17,11 @@ class AsyncLimitWrites(AsyncWrites[Changed, Gone]):
 
     async def set(self, cap: int, *, key: str | None = None) -> Changed:
         """Allow at most `cap` runs at a time. Runs under way continue."""
-        return await self._write(
-            self._changed, ApiRequest("PUT", "/limits", body=without_none(key=key, cap=cap))
-        )
+        return await self._change(ApiRequest("PUT", "/limits", body=without_none(key=key, cap=cap)))
 
     async def remove(self, *, key: str | None = None) -> Gone:
         """Remove a limit. Runs that waited for it start."""
-        return await self._write(self._gone, ApiRequest("DELETE", "/limits", query={"key": key}))
+        return await self._remove(ApiRequest("DELETE", "/limits", query={"key": key}))
 
 
 class AsyncLimitsApi(AsyncLimitWrites[LimitOut, None]):
@@ -41,7 +39,7 @@ class AsyncBudgetWrites(AsyncWrites[Changed, None]):
         items = [
             each.model_dump(mode="json") if isinstance(each, BudgetIn) else dict(each) for each in budgets
         ]
-        return await self._write(self._changed, ApiRequest("PUT", "/budgets", body={"items": items}))
+        return await self._change(ApiRequest("PUT", "/budgets", body={"items": items}))
 
 
 class AsyncBudgetsApi(AsyncBudgetWrites[BudgetsOut]):

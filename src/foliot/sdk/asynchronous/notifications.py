@@ -27,30 +27,24 @@ from foliot.wire.webhooks import IncomingWebhookIn, IncomingWebhookOut, WebhookD
 
 class AsyncChannelWrites(AsyncWrites[Changed, Gone]):
     async def create(self, channel: ChannelIn | Mapping[str, Any]) -> Changed:
-        return await self._write(self._changed, post("/channels", body=channel))
+        return await self._change(post("/channels", body=channel))
 
     async def replace(self, channel_id: Ref, channel: ChannelIn | Mapping[str, Any]) -> Changed:
         """Replace a channel and start it again, whatever stopped it."""
         request = ApiRequest("PUT", "/channels/{channel_id}", {"channel_id": channel_id}, body=channel)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def enable(self, channel_id: Ref) -> Changed:
         """Start a channel again, whatever stopped it."""
-        return await self._write(
-            self._changed, post("/channels/{channel_id}/enable", {"channel_id": channel_id})
-        )
+        return await self._change(post("/channels/{channel_id}/enable", {"channel_id": channel_id}))
 
     async def disable(self, channel_id: Ref) -> Changed:
         """Send nothing through it until it is enabled."""
-        return await self._write(
-            self._changed, post("/channels/{channel_id}/disable", {"channel_id": channel_id})
-        )
+        return await self._change(post("/channels/{channel_id}/disable", {"channel_id": channel_id}))
 
     async def delete(self, channel_id: Ref) -> Gone:
         """Delete a channel. Refused while rules send to it."""
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/channels/{channel_id}", {"channel_id": channel_id})
-        )
+        return await self._remove(ApiRequest("DELETE", "/channels/{channel_id}", {"channel_id": channel_id}))
 
     async def test(self, channel_id: Ref) -> NoticeDeliveryOut:
         """Send a test message. `client.deliveries.get` tells what the peer answered."""
@@ -80,17 +74,15 @@ class AsyncChannelsApi(AsyncChannelWrites[ChannelOut, None]):
 
 class AsyncNotificationRuleWrites(AsyncWrites[Changed, Gone]):
     async def create(self, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
-        return await self._write(self._changed, post("/notification-rules", body=rule))
+        return await self._change(post("/notification-rules", body=rule))
 
     async def replace(self, rule_id: Ref, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
-        return await self._write(
-            self._changed, ApiRequest("PUT", "/notification-rules/{rule_id}", {"rule_id": rule_id}, body=rule)
+        return await self._change(
+            ApiRequest("PUT", "/notification-rules/{rule_id}", {"rule_id": rule_id}, body=rule)
         )
 
     async def delete(self, rule_id: Ref) -> Gone:
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/notification-rules/{rule_id}", {"rule_id": rule_id})
-        )
+        return await self._remove(ApiRequest("DELETE", "/notification-rules/{rule_id}", {"rule_id": rule_id}))
 
 
 class AsyncNotificationRulesApi(AsyncNotificationRuleWrites[NotificationRuleOut, None]):
@@ -119,34 +111,30 @@ class AsyncNotificationRulesApi(AsyncNotificationRuleWrites[NotificationRuleOut,
 class AsyncIncidentWrites(AsyncWrites[Changed, Gone]):
     async def acknowledge(self, incident_id: Ref) -> Changed:
         """Stop its reminders: a person works on it. Its recovery is still sent."""
-        request = post("/incidents/{incident_id}/acknowledge", {"incident_id": incident_id})
-        return await self._write(self._changed, request)
+        return await self._change(post("/incidents/{incident_id}/acknowledge", {"incident_id": incident_id}))
 
     async def mute(self, incident_id: Ref) -> Changed:
         """Send nothing more about it, not even its recovery."""
-        request = post("/incidents/{incident_id}/mute", {"incident_id": incident_id})
-        return await self._write(self._changed, request)
+        return await self._change(post("/incidents/{incident_id}/mute", {"incident_id": incident_id}))
 
     async def unmute(self, incident_id: Ref) -> Changed:
-        request = post("/incidents/{incident_id}/unmute", {"incident_id": incident_id})
-        return await self._write(self._changed, request)
+        return await self._change(post("/incidents/{incident_id}/unmute", {"incident_id": incident_id}))
 
     async def snooze(self, incident_id: Ref, until: datetime) -> Changed:
         """Send nothing about it until then; then remind."""
         request = post("/incidents/{incident_id}/snooze", {"incident_id": incident_id}, body={"until": until})
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def close(self, incident_id: Ref) -> Changed:
         """Close it without a success."""
-        request = post("/incidents/{incident_id}/close", {"incident_id": incident_id})
-        return await self._write(self._changed, request)
+        return await self._change(post("/incidents/{incident_id}/close", {"incident_id": incident_id}))
 
     async def set_note(self, incident_id: Ref, note: str) -> Changed:
         """Replace its note; an empty one removes it."""
         request = ApiRequest(
             "PUT", "/incidents/{incident_id}/note", {"incident_id": incident_id}, body={"note": note}
         )
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
 
 class AsyncIncidentsApi(AsyncIncidentWrites[IncidentOut, None]):
@@ -179,8 +167,7 @@ class AsyncIncidentsApi(AsyncIncidentWrites[IncidentOut, None]):
 class AsyncDeliveryWrites(AsyncWrites[Changed, Gone]):
     async def replay(self, delivery_id: Ref) -> Changed:
         """Send an ended delivery again, under the same id."""
-        request = post("/deliveries/{delivery_id}/replay", {"delivery_id": delivery_id})
-        return await self._write(self._changed, request)
+        return await self._change(post("/deliveries/{delivery_id}/replay", {"delivery_id": delivery_id}))
 
 
 class AsyncDeliveriesApi(AsyncDeliveryWrites[NoticeDeliveryOut, None]):
@@ -219,23 +206,19 @@ class AsyncDeliveriesApi(AsyncDeliveryWrites[NoticeDeliveryOut, None]):
 class AsyncWebhookWrites(AsyncWrites[Changed, Gone]):
     async def create(self, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
         """Give a job an address that other programs call."""
-        return await self._write(self._changed, post("/webhooks", body=webhook))
+        return await self._change(post("/webhooks", body=webhook))
 
     async def replace(self, webhook_id: Ref, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
         """Change its name, its secrets and whether it is enabled."""
         request = ApiRequest("PUT", "/webhooks/{webhook_id}", {"webhook_id": webhook_id}, body=webhook)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def rotate(self, webhook_id: Ref) -> Changed:
         """Give it another address. The old one is unknown from then on."""
-        return await self._write(
-            self._changed, post("/webhooks/{webhook_id}/rotate", {"webhook_id": webhook_id})
-        )
+        return await self._change(post("/webhooks/{webhook_id}/rotate", {"webhook_id": webhook_id}))
 
     async def delete(self, webhook_id: Ref) -> Gone:
-        return await self._write(
-            self._gone, ApiRequest("DELETE", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
-        )
+        return await self._remove(ApiRequest("DELETE", "/webhooks/{webhook_id}", {"webhook_id": webhook_id}))
 
 
 class AsyncWebhooksApi(AsyncWebhookWrites[IncomingWebhookOut, None]):
@@ -252,8 +235,7 @@ class AsyncWebhooksApi(AsyncWebhookWrites[IncomingWebhookOut, None]):
     ) -> Page[IncomingWebhookOut]:
         """Return one page, ordered by name."""
         query = {"job_id": job_id, "limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/webhooks", query=query)
-        return await self._http.read(Page[IncomingWebhookOut], request)
+        return await self._http.read(Page[IncomingWebhookOut], ApiRequest("GET", "/webhooks", query=query))
 
     def each(self) -> AsyncIterator[IncomingWebhookOut]:
         """Yield all of them."""

@@ -29,26 +29,25 @@ class AsyncRoomWrites(AsyncWrites[Changed, Gone]):
         body = without_none(
             name=name, key=key, agents=[str(each) for each in agents] or None, webhook=webhook
         )
-        return await self._write(self._changed, post("/rooms", body=body, key=idempotency_key))
+        return await self._change(post("/rooms", body=body, key=idempotency_key))
 
     async def change(
         self, room_id: Ref, *, name: str | None = None, agents: Sequence[Ref] | None = None
     ) -> Changed:
         """Change the name, or replace the agents."""
         body = without_none(name=name, agents=None if agents is None else [str(each) for each in agents])
-        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body)
-        return await self._write(self._changed, request)
+        return await self._change(ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body))
 
     async def set_webhook(self, room_id: Ref, url: str, *, secret: str | None = None) -> Changed:
         """Send new messages to a URL, signed with the named secret. A stopped webhook starts again."""
         webhook = {"url": url, "secret": None if secret is None else {"secret": secret}}
         request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": webhook})
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def remove_webhook(self, room_id: Ref) -> Changed:
         """Remove the webhook. Unsent messages are dropped."""
         request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": None})
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def redeliver(
         self, room_id: Ref, deliveries: Sequence[Ref] | None = None, *, idempotency_key: str | None = None
@@ -60,7 +59,7 @@ class AsyncRoomWrites(AsyncWrites[Changed, Gone]):
 
     async def delete(self, room_id: Ref) -> Gone:
         """Delete a room and all its messages."""
-        return await self._write(self._gone, ApiRequest("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
+        return await self._remove(ApiRequest("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
 
     async def post(
         self,

@@ -30,23 +30,23 @@ class AsyncSecretWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Rotat
 
     async def create(self, name: str, value: str, *, agents: Sequence[Ref] = ()) -> Changed:
         body = {"name": name, "value": value, "agents": [str(each) for each in agents]}
-        return await self._write(self._changed, post("/secrets", body=body))
+        return await self._change(post("/secrets", body=body))
 
     async def replace(self, secret_id: Ref, value: str) -> Changed:
         """Set a new value, as the next version. Attempts that start from now on get it."""
         request = ApiRequest("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def give(self, secret_id: Ref, agents: Sequence[Ref]) -> Changed:
         """Set which agents may use it in their jobs."""
         body = {"agents": [str(each) for each in agents]}
         request = ApiRequest("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
-        return await self._write(self._changed, request)
+        return await self._change(request)
 
     async def delete(self, secret_id: Ref, *, force: bool = False) -> Gone:
         """Delete a secret. Refused while jobs use it, unless `force`; their runs then fail."""
         request = ApiRequest("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
-        return await self._write(self._gone, request)
+        return await self._remove(request)
 
     async def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> Rotated:
         """Encrypt up to a thousand secrets of older keys with the present key. Repeat while some are left."""

@@ -24,24 +24,24 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 class CalendarWrites(Writes[Changed, Gone]):
     def create(self, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
-        return self._write(self._changed, post("/calendars", body=calendar))
+        return self._change(post("/calendars", body=calendar))
 
     def replace(self, calendar_id: Ref, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
         """Replace a calendar. The jobs that use it are planned anew at once."""
         request = ApiRequest("PUT", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=calendar)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def change(self, calendar_id: Ref, **fields: Any) -> Changed:
         """Change the given fields; `rules` is one field."""
         request = ApiRequest("PATCH", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=fields)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def delete(self, calendar_id: Ref, *, force: bool = False) -> Gone:
         """Delete a calendar. Refused while jobs use it, unless `force` removes it from them."""
         request = ApiRequest(
             "DELETE", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, {"force": force}
         )
-        return self._write(self._gone, request)
+        return self._remove(request)
 
 
 class CalendarsApi(CalendarWrites[CalendarOut, None]):

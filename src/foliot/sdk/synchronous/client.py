@@ -277,11 +277,12 @@ class Client:
         query = {"days": days, "percentiles": percentiles}
         return self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
 
-    def now(self, *, jobs: bool | None = None) -> StatsNowOut:
-        """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status."""
+    def now(self, *, jobs: bool | None = None, days: int | None = None) -> StatsNowOut:
+        """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status, `days` the totals of days."""
         from foliot.wire.reports import StatsNowOut  # noqa: PLC0415
 
-        return self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query={"jobs": jobs}))
+        query = {"jobs": jobs, "days": days}
+        return self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query=query))
 
     def usage(self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None) -> UsageOut:
         """Return what runs used in a month of UTC, such as "2026-11": in total, by day and by job; and the budgets."""

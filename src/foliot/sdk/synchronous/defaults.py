@@ -15,7 +15,7 @@ from foliot.wire.defaults import DefaultsOut
 class DefaultWrites(Writes[Changed, Gone]):
     def change(self, **fields: Unpack[DefaultKeywords]) -> Changed:
         """Change the given defaults; None gives one back to the installation. Jobs that inherit them follow."""
-        return self._write(self._changed, ApiRequest("PATCH", "/defaults", body=dict(fields)))
+        return self._change(ApiRequest("PATCH", "/defaults", body=dict(fields)))
 
 
 class DefaultsApi(DefaultWrites[DefaultsOut, None]):

@@ -17,15 +17,15 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 class FreezeWrites(Writes[Changed, Gone]):
     def turn_on(self, freeze: FreezeIn | Mapping[str, Any]) -> Changed:
         """Hold all jobs, or those in its scope. No job is changed."""
-        return self._write(self._changed, post("/freezes", body=freeze))
+        return self._change(post("/freezes", body=freeze))
 
     def lift(self, freeze_id: Ref) -> Gone:
         """End a freeze now. Its `after` decides about the planned times it held."""
-        return self._write(self._gone, post("/freezes/{freeze_id}/lift", {"freeze_id": freeze_id}))
+        return self._remove(post("/freezes/{freeze_id}/lift", {"freeze_id": freeze_id}))
 
     def delete(self, freeze_id: Ref) -> Gone:
         """Do the same as `lift`."""
-        return self._write(self._gone, ApiRequest("DELETE", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
+        return self._remove(ApiRequest("DELETE", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
 
 
 class FreezesApi(FreezeWrites[FreezeOut, None]):

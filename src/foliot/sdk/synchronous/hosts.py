@@ -16,14 +16,11 @@ from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 class HostWrites(Writes[Changed, Gone]):
     def change(self, host_id: Ref, **fields: Any) -> Changed:
         """Change labels, max_mutations or max_reads."""
-        request = ApiRequest("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields)
-        return self._write(self._changed, request)
+        return self._change(ApiRequest("PATCH", "/hosts/{host_id}", {"host_id": host_id}, body=fields))
 
     def delete(self, host_id: Ref, *, force: bool = False) -> Gone:
         """Delete a host. Refused while it is online or jobs are bound to it, unless `force`; their runs then wait."""
-        return self._write(
-            self._gone, ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force})
-        )
+        return self._remove(ApiRequest("DELETE", "/hosts/{host_id}", {"host_id": host_id}, {"force": force}))
 
     def add_instance(
         self, host_id: Ref, name: str, *, labels: Mapping[str, str] | None = None
@@ -49,8 +46,7 @@ class HostWrites(Writes[Changed, Gone]):
     def remove_instance(self, host_id: Ref, instance_id: Ref, *, force: bool = False) -> Gone:
         """Remove an instance. Refused while jobs are bound to it, unless `force`; their runs then wait."""
         ids = {"host_id": host_id, "instance_id": instance_id}
-        return self._write(
-            self._gone,
+        return self._remove(
             ApiRequest("DELETE", "/hosts/{host_id}/instances/{instance_id}", ids, {"force": force}),
         )
 

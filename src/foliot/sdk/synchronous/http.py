@@ -100,6 +100,12 @@ class Writes(Generic[Changed, Gone]):
     ) -> None:
         self._http, self._changed, self._gone, self._dry_run = http, changed, gone, dry_run
 
+    def _change(self, request: ApiRequest) -> Changed:
+        return self._write(self._changed, request)
+
+    def _remove(self, request: ApiRequest) -> Gone:
+        return self._write(self._gone, request)
+
     def _write(self, read: Reader[Result], request: ApiRequest) -> Result:
         if self._dry_run:
             request = replace(request, query={**request.query, "dry_run": True})

@@ -70,9 +70,7 @@ class KeyWrites(Writes[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
 
     def change(self, key_id: Ref, **fields: Any) -> Changed:
         """Change the name, an earlier expiry, or fewer scopes: a key can only be narrowed."""
-        return self._write(
-            self._changed, ApiRequest("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields)
-        )
+        return self._change(ApiRequest("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields))
 
     def revoke(self, key_id: Ref, *, made_too: bool = False) -> Revoked:
         """Revoke a key permanently, everywhere within five seconds. With `made_too`, also every key made with it."""
@@ -83,7 +81,7 @@ class KeyWrites(Writes[Changed, Gone], Generic[Changed, Gone, Made, Revoked]):
     def delete(self, key_id: Ref, *, made_too: bool = False) -> Gone:
         """Do the same as `revoke`."""
         query = {"made_too": made_too}
-        return self._write(self._gone, ApiRequest("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
+        return self._remove(ApiRequest("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
 
 
 class KeysApi(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
@@ -141,14 +139,12 @@ class MemberWrites(Writes[Changed, Gone], Generic[Changed, Gone, Invited, Made])
 
     def create(self, name: str, *, kind: MemberKind, role: Role, email: str | None = None) -> Changed:
         """Add a principal to the workspace. Create a key for it with `client.keys.create`."""
-        return self._write(
-            self._changed, post("/members", body=without_none(name=name, kind=kind, role=role, email=email))
-        )
+        return self._change(post("/members", body=without_none(name=name, kind=kind, role=role, email=email)))
 
     def change(self, member_id: Ref, **fields: Any) -> Changed:
         """Change name, email, role or active."""
         request = ApiRequest("PATCH", "/members/{member_id}", {"member_id": member_id}, body=fields)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def delete(
         self,
@@ -159,9 +155,7 @@ class MemberWrites(Writes[Changed, Gone], Generic[Changed, Gone, Invited, Made])
     ) -> Gone:
         """Deactivate a member and revoke its keys. An agent that has jobs needs a choice: `jobs`, and `to` for the new owner."""
         query = {"jobs": jobs, "to": to}
-        return self._write(
-            self._gone, ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}, query)
-        )
+        return self._remove(ApiRequest("DELETE", "/members/{member_id}", {"member_id": member_id}, query))
 
 
 class MembersApi(MemberWrites[MemberOut, None, InviteOut, MadeKeyOut]):
@@ -202,18 +196,16 @@ class WorkspaceWrites(Writes[Changed, Gone]):
     ) -> Changed:
         """Create an empty workspace."""
         body = without_none(slug=slug, name=name, default_timezone=default_timezone, quotas=quotas)
-        return self._write(self._changed, post("/workspaces", body=body))
+        return self._change(post("/workspaces", body=body))
 
     def change(self, workspace: Ref, **fields: Any) -> Changed:
         """Change name, default_timezone or quotas."""
         request = ApiRequest("PATCH", "/workspaces/{workspace}", {"workspace": workspace}, body=fields)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def delete(self, workspace: Ref) -> Gone:
         """Archive a workspace: revoke its keys, archive its jobs, cancel its runs."""
-        return self._write(
-            self._gone, ApiRequest("DELETE", "/workspaces/{workspace}", {"workspace": workspace})
-        )
+        return self._remove(ApiRequest("DELETE", "/workspaces/{workspace}", {"workspace": workspace}))
 
 
 class WorkspacesApi(WorkspaceWrites[WorkspaceOut, None]):

@@ -56,22 +56,21 @@ class JobActions(Writes[Changed, Gone], Generic[Changed, Gone, Ran]):
         no worker has yet.
         """
         body = without_none(reason=reason, until=until, drop_queued=drop_queued or None)
-        request = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=body)
-        return self._write(self._changed, request)
+        return self._change(post("/jobs/{job_id}/pause", {"job_id": job_id}, body=body))
 
     def resume(self, job_id: Ref, *, catch_up: bool = False) -> Changed:
         """Resume a job. `catch_up` runs the missed times, as its misfire policy says."""
         request = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=without_none(catch_up=catch_up))
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def disable(self, job_id: Ref, *, reason: str | None = None) -> Changed:
         """Disable a job until it is resumed."""
         request = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=without_none(reason=reason))
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def restore(self, job_id: Ref) -> Changed:
         """Bring a job back from the archive, with its history. It is disabled until `resume`."""
-        return self._write(self._changed, post("/jobs/{job_id}/restore", {"job_id": job_id}))
+        return self._change(post("/jobs/{job_id}/restore", {"job_id": job_id}))
 
     def skip_next(
         self,
@@ -88,9 +87,7 @@ class JobActions(Writes[Changed, Gone], Generic[Changed, Gone, Ran]):
 
     def undo_skip_next(self, job_id: Ref) -> Changed:
         """Undo `skip_next`."""
-        return self._write(
-            self._changed, ApiRequest("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id})
-        )
+        return self._change(ApiRequest("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
 
     def backfill(
         self,

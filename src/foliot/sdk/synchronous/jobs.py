@@ -57,21 +57,7 @@ class JobRecords:
         self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
         """Return one page of the records of its planned times, newest first."""
-        query = {
-            "q": wanted.get("q"),
-            "status": wanted.get("status"),
-            "trigger": wanted.get("trigger"),
-            "skip_reason": wanted.get("skip_reason"),
-            "job": wanted.get("job"),
-            "worker": wanted.get("worker"),
-            "queue": wanted.get("queue"),
-            "type": wanted.get("type"),
-            "tag": wanted.get("tag"),
-            "since": wanted.get("since"),
-            "until": wanted.get("until"),
-            "limit": limit,
-            "cursor": cursor,
-        }
+        query = {**wanted, "limit": limit, "cursor": cursor}
         request = ApiRequest("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
         return self._http.read(Page[RunOut], request)
 
@@ -100,7 +86,7 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         Each call has an idempotency key: if the response is lost, the client repeats it and the job is created once. Pass
         your own key to be safe across restarts of your program.
         """
-        return self._write(self._changed, post("/jobs", body=job_body(job, fields), key=idempotency_key))
+        return self._change(post("/jobs", body=job_body(job, fields), key=idempotency_key))
 
     def replace(
         self,
@@ -117,7 +103,7 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         """
         query = {"revision_note": note, "force": force}
         request = ApiRequest("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, if_match(revision))
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def patch(
         self,
@@ -133,7 +119,7 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         request = ApiRequest(
             "PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, if_match(revision)
         )
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def delete(
         self,
@@ -146,8 +132,7 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
     ) -> Gone:
         """Archive a job; `purge` deletes it with its history. `detach` removes it from jobs that depend on it."""
         query = {"purge": purge, "detach": detach, "force": force}
-        return self._write(
-            self._gone,
+        return self._remove(
             ApiRequest("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, if_match(revision)),
         )
 
@@ -159,7 +144,7 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
             body=without_none(revision=revision, note=note),
             query={"force": force},
         )
-        return self._write(self._changed, request)
+        return self._change(request)
 
 
 class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
@@ -186,21 +171,7 @@ class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
 
         With `count` it is a CountedPage with the total of all pages.
         """
-        query = {
-            "q": wanted.get("q"),
-            "status": wanted.get("status"),
-            "tag": wanted.get("tag"),
-            "type": wanted.get("type"),
-            "queue": wanted.get("queue"),
-            "owner": wanted.get("owner"),
-            "name": wanted.get("name"),
-            "since": wanted.get("since"),
-            "until": wanted.get("until"),
-            "sort": sort,
-            "count": count,
-            "limit": limit,
-            "cursor": cursor,
-        }
+        query = {**wanted, "sort": sort, "count": count, "limit": limit, "cursor": cursor}
         shape = CountedPage[JobOut] if count else Page[JobOut]
         return self._http.read(shape, ApiRequest("GET", "/jobs", query=query))
 

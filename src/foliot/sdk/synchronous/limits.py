@@ -18,11 +18,11 @@ class LimitWrites(Writes[Changed, Gone]):
 
     def set(self, cap: int, *, key: str | None = None) -> Changed:
         """Allow at most `cap` runs at a time. Runs under way continue."""
-        return self._write(self._changed, ApiRequest("PUT", "/limits", body=without_none(key=key, cap=cap)))
+        return self._change(ApiRequest("PUT", "/limits", body=without_none(key=key, cap=cap)))
 
     def remove(self, *, key: str | None = None) -> Gone:
         """Remove a limit. Runs that waited for it start."""
-        return self._write(self._gone, ApiRequest("DELETE", "/limits", query={"key": key}))
+        return self._remove(ApiRequest("DELETE", "/limits", query={"key": key}))
 
 
 class LimitsApi(LimitWrites[LimitOut, None]):
@@ -40,7 +40,7 @@ class BudgetWrites(Writes[Changed, None]):
         items = [
             each.model_dump(mode="json") if isinstance(each, BudgetIn) else dict(each) for each in budgets
         ]
-        return self._write(self._changed, ApiRequest("PUT", "/budgets", body={"items": items}))
+        return self._change(ApiRequest("PUT", "/budgets", body={"items": items}))
 
 
 class BudgetsApi(BudgetWrites[BudgetsOut]):

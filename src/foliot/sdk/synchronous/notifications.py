@@ -28,26 +28,24 @@ from foliot.wire.webhooks import IncomingWebhookIn, IncomingWebhookOut, WebhookD
 
 class ChannelWrites(Writes[Changed, Gone]):
     def create(self, channel: ChannelIn | Mapping[str, Any]) -> Changed:
-        return self._write(self._changed, post("/channels", body=channel))
+        return self._change(post("/channels", body=channel))
 
     def replace(self, channel_id: Ref, channel: ChannelIn | Mapping[str, Any]) -> Changed:
         """Replace a channel and start it again, whatever stopped it."""
         request = ApiRequest("PUT", "/channels/{channel_id}", {"channel_id": channel_id}, body=channel)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def enable(self, channel_id: Ref) -> Changed:
         """Start a channel again, whatever stopped it."""
-        return self._write(self._changed, post("/channels/{channel_id}/enable", {"channel_id": channel_id}))
+        return self._change(post("/channels/{channel_id}/enable", {"channel_id": channel_id}))
 
     def disable(self, channel_id: Ref) -> Changed:
         """Send nothing through it until it is enabled."""
-        return self._write(self._changed, post("/channels/{channel_id}/disable", {"channel_id": channel_id}))
+        return self._change(post("/channels/{channel_id}/disable", {"channel_id": channel_id}))
 
     def delete(self, channel_id: Ref) -> Gone:
         """Delete a channel. Refused while rules send to it."""
-        return self._write(
-            self._gone, ApiRequest("DELETE", "/channels/{channel_id}", {"channel_id": channel_id})
-        )
+        return self._remove(ApiRequest("DELETE", "/channels/{channel_id}", {"channel_id": channel_id}))
 
     def test(self, channel_id: Ref) -> NoticeDeliveryOut:
         """Send a test message. `client.deliveries.get` tells what the peer answered."""
@@ -77,17 +75,15 @@ class ChannelsApi(ChannelWrites[ChannelOut, None]):
 
 class NotificationRuleWrites(Writes[Changed, Gone]):
     def create(self, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
-        return self._write(self._changed, post("/notification-rules", body=rule))
+        return self._change(post("/notification-rules", body=rule))
 
     def replace(self, rule_id: Ref, rule: NotificationRuleIn | Mapping[str, Any]) -> Changed:
-        return self._write(
-            self._changed, ApiRequest("PUT", "/notification-rules/{rule_id}", {"rule_id": rule_id}, body=rule)
+        return self._change(
+            ApiRequest("PUT", "/notification-rules/{rule_id}", {"rule_id": rule_id}, body=rule)
         )
 
     def delete(self, rule_id: Ref) -> Gone:
-        return self._write(
-            self._gone, ApiRequest("DELETE", "/notification-rules/{rule_id}", {"rule_id": rule_id})
-        )
+        return self._remove(ApiRequest("DELETE", "/notification-rules/{rule_id}", {"rule_id": rule_id}))
 
 
 class NotificationRulesApi(NotificationRuleWrites[NotificationRuleOut, None]):
@@ -116,34 +112,30 @@ class NotificationRulesApi(NotificationRuleWrites[NotificationRuleOut, None]):
 class IncidentWrites(Writes[Changed, Gone]):
     def acknowledge(self, incident_id: Ref) -> Changed:
         """Stop its reminders: a person works on it. Its recovery is still sent."""
-        request = post("/incidents/{incident_id}/acknowledge", {"incident_id": incident_id})
-        return self._write(self._changed, request)
+        return self._change(post("/incidents/{incident_id}/acknowledge", {"incident_id": incident_id}))
 
     def mute(self, incident_id: Ref) -> Changed:
         """Send nothing more about it, not even its recovery."""
-        request = post("/incidents/{incident_id}/mute", {"incident_id": incident_id})
-        return self._write(self._changed, request)
+        return self._change(post("/incidents/{incident_id}/mute", {"incident_id": incident_id}))
 
     def unmute(self, incident_id: Ref) -> Changed:
-        request = post("/incidents/{incident_id}/unmute", {"incident_id": incident_id})
-        return self._write(self._changed, request)
+        return self._change(post("/incidents/{incident_id}/unmute", {"incident_id": incident_id}))
 
     def snooze(self, incident_id: Ref, until: datetime) -> Changed:
         """Send nothing about it until then; then remind."""
         request = post("/incidents/{incident_id}/snooze", {"incident_id": incident_id}, body={"until": until})
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def close(self, incident_id: Ref) -> Changed:
         """Close it without a success."""
-        request = post("/incidents/{incident_id}/close", {"incident_id": incident_id})
-        return self._write(self._changed, request)
+        return self._change(post("/incidents/{incident_id}/close", {"incident_id": incident_id}))
 
     def set_note(self, incident_id: Ref, note: str) -> Changed:
         """Replace its note; an empty one removes it."""
         request = ApiRequest(
             "PUT", "/incidents/{incident_id}/note", {"incident_id": incident_id}, body={"note": note}
         )
-        return self._write(self._changed, request)
+        return self._change(request)
 
 
 class IncidentsApi(IncidentWrites[IncidentOut, None]):
@@ -176,8 +168,7 @@ class IncidentsApi(IncidentWrites[IncidentOut, None]):
 class DeliveryWrites(Writes[Changed, Gone]):
     def replay(self, delivery_id: Ref) -> Changed:
         """Send an ended delivery again, under the same id."""
-        request = post("/deliveries/{delivery_id}/replay", {"delivery_id": delivery_id})
-        return self._write(self._changed, request)
+        return self._change(post("/deliveries/{delivery_id}/replay", {"delivery_id": delivery_id}))
 
 
 class DeliveriesApi(DeliveryWrites[NoticeDeliveryOut, None]):
@@ -216,21 +207,19 @@ class DeliveriesApi(DeliveryWrites[NoticeDeliveryOut, None]):
 class WebhookWrites(Writes[Changed, Gone]):
     def create(self, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
         """Give a job an address that other programs call."""
-        return self._write(self._changed, post("/webhooks", body=webhook))
+        return self._change(post("/webhooks", body=webhook))
 
     def replace(self, webhook_id: Ref, webhook: IncomingWebhookIn | Mapping[str, Any]) -> Changed:
         """Change its name, its secrets and whether it is enabled."""
         request = ApiRequest("PUT", "/webhooks/{webhook_id}", {"webhook_id": webhook_id}, body=webhook)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def rotate(self, webhook_id: Ref) -> Changed:
         """Give it another address. The old one is unknown from then on."""
-        return self._write(self._changed, post("/webhooks/{webhook_id}/rotate", {"webhook_id": webhook_id}))
+        return self._change(post("/webhooks/{webhook_id}/rotate", {"webhook_id": webhook_id}))
 
     def delete(self, webhook_id: Ref) -> Gone:
-        return self._write(
-            self._gone, ApiRequest("DELETE", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
-        )
+        return self._remove(ApiRequest("DELETE", "/webhooks/{webhook_id}", {"webhook_id": webhook_id}))
 
 
 class WebhooksApi(WebhookWrites[IncomingWebhookOut, None]):
@@ -245,8 +234,7 @@ class WebhooksApi(WebhookWrites[IncomingWebhookOut, None]):
     ) -> Page[IncomingWebhookOut]:
         """Return one page, ordered by name."""
         query = {"job_id": job_id, "limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/webhooks", query=query)
-        return self._http.read(Page[IncomingWebhookOut], request)
+        return self._http.read(Page[IncomingWebhookOut], ApiRequest("GET", "/webhooks", query=query))
 
     def each(self) -> Iterator[IncomingWebhookOut]:
         """Yield all of them."""

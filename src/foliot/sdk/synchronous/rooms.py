@@ -30,26 +30,25 @@ class RoomWrites(Writes[Changed, Gone]):
         body = without_none(
             name=name, key=key, agents=[str(each) for each in agents] or None, webhook=webhook
         )
-        return self._write(self._changed, post("/rooms", body=body, key=idempotency_key))
+        return self._change(post("/rooms", body=body, key=idempotency_key))
 
     def change(
         self, room_id: Ref, *, name: str | None = None, agents: Sequence[Ref] | None = None
     ) -> Changed:
         """Change the name, or replace the agents."""
         body = without_none(name=name, agents=None if agents is None else [str(each) for each in agents])
-        request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body)
-        return self._write(self._changed, request)
+        return self._change(ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body))
 
     def set_webhook(self, room_id: Ref, url: str, *, secret: str | None = None) -> Changed:
         """Send new messages to a URL, signed with the named secret. A stopped webhook starts again."""
         webhook = {"url": url, "secret": None if secret is None else {"secret": secret}}
         request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": webhook})
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def remove_webhook(self, room_id: Ref) -> Changed:
         """Remove the webhook. Unsent messages are dropped."""
         request = ApiRequest("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": None})
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def redeliver(
         self, room_id: Ref, deliveries: Sequence[Ref] | None = None, *, idempotency_key: str | None = None
@@ -61,7 +60,7 @@ class RoomWrites(Writes[Changed, Gone]):
 
     def delete(self, room_id: Ref) -> Gone:
         """Delete a room and all its messages."""
-        return self._write(self._gone, ApiRequest("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
+        return self._remove(ApiRequest("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
 
     def post(
         self,

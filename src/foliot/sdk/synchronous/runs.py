@@ -36,7 +36,7 @@ class RunWrites(Writes[Changed, None]):
     def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> Changed:
         """Cancel a run. A running one is stopped by its worker; `force` does not wait for it."""
         body = without_none(reason=reason, force=force)
-        return self._write(self._changed, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
+        return self._change(post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
 
     def retry(
         self,
@@ -49,7 +49,7 @@ class RunWrites(Writes[Changed, None]):
         """Repeat a finished run, as a new run. `input` is merged over its input."""
         body = without_none(input=input, override=override)
         request = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def report_usage(
         self, run_id: Ref, usage: Mapping[str, Decimal | str | float], *, idempotency_key: str | None = None
@@ -57,7 +57,7 @@ class RunWrites(Writes[Changed, None]):
         """Add usage that the run's handler did not report, such as {"tokens": 1200}. Each call adds."""
         body = {"usage": {unit: str(amount) for unit, amount in usage.items()}}
         request = post("/runs/{run_id}/usage", {"run_id": run_id}, body=body, key=idempotency_key)
-        return self._write(self._changed, request)
+        return self._change(request)
 
 
 class RunsApi(RunWrites[RunOut]):
@@ -69,39 +69,12 @@ class RunsApi(RunWrites[RunOut]):
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
         """Return one page, newest first. A page may be short or empty and still have a next one."""
-        query = {
-            "q": wanted.get("q"),
-            "status": wanted.get("status"),
-            "trigger": wanted.get("trigger"),
-            "skip_reason": wanted.get("skip_reason"),
-            "job": wanted.get("job"),
-            "worker": wanted.get("worker"),
-            "queue": wanted.get("queue"),
-            "type": wanted.get("type"),
-            "tag": wanted.get("tag"),
-            "since": wanted.get("since"),
-            "until": wanted.get("until"),
-            "limit": limit,
-            "cursor": cursor,
-        }
+        query = {**wanted, "limit": limit, "cursor": cursor}
         return self._http.read(Page[RunOut], ApiRequest("GET", "/runs", query=query))
 
     def summary(self, *, buckets: int | None = None, **wanted: Unpack[RunFilters]) -> RunSummaryOut:
         """Count them by planned time, by status and by error, among the newest 5,000 records."""
-        query = {
-            "q": wanted.get("q"),
-            "status": wanted.get("status"),
-            "trigger": wanted.get("trigger"),
-            "skip_reason": wanted.get("skip_reason"),
-            "job": wanted.get("job"),
-            "worker": wanted.get("worker"),
-            "queue": wanted.get("queue"),
-            "type": wanted.get("type"),
-            "tag": wanted.get("tag"),
-            "since": wanted.get("since"),
-            "until": wanted.get("until"),
-            "buckets": buckets,
-        }
+        query = {**wanted, "buckets": buckets}
         return self._http.read(RunSummaryOut, ApiRequest("GET", "/runs/summary", query=query))
 
     def bulk(

@@ -31,23 +31,23 @@ class SecretWrites(Writes[Changed, Gone], Generic[Changed, Gone, Rotated]):
 
     def create(self, name: str, value: str, *, agents: Sequence[Ref] = ()) -> Changed:
         body = {"name": name, "value": value, "agents": [str(each) for each in agents]}
-        return self._write(self._changed, post("/secrets", body=body))
+        return self._change(post("/secrets", body=body))
 
     def replace(self, secret_id: Ref, value: str) -> Changed:
         """Set a new value, as the next version. Attempts that start from now on get it."""
         request = ApiRequest("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def give(self, secret_id: Ref, agents: Sequence[Ref]) -> Changed:
         """Set which agents may use it in their jobs."""
         body = {"agents": [str(each) for each in agents]}
         request = ApiRequest("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
-        return self._write(self._changed, request)
+        return self._change(request)
 
     def delete(self, secret_id: Ref, *, force: bool = False) -> Gone:
         """Delete a secret. Refused while jobs use it, unless `force`; their runs then fail."""
         request = ApiRequest("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
-        return self._write(self._gone, request)
+        return self._remove(request)
 
     def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> Rotated:
         """Encrypt up to a thousand secrets of older keys with the present key. Repeat while some are left."""

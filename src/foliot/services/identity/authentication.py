@@ -83,6 +83,7 @@ class Authenticator:
         self._admitted: dict[tuple[bytes, str | None], _Admission] = {}
         self._known: set[bytes] = set()
         self._changes = 0
+        self._looking: dict[tuple[bytes, str | None, int], asyncio.Task[Caller | None]] = {}
         self._touching: dict[bytes, asyncio.Task[None]] = {}
 
     async def enter(self, presented: str, slug: str | None) -> Caller | None:
@@ -96,10 +97,10 @@ class Authenticator:
         key_hash = key.hash
         remembered = self._admitted.get((key_hash, slug)) or self._admitted.get((key_hash, None))
         if remembered is None or not remembered.answers(slug):
-            return await self._look_up(key_hash, slug)
+            return await self._look_up_once(key_hash, slug)
         age = monotonic() - remembered.read_at
         if age >= FRESH:
-            return await self._look_up(key_hash, slug)
+            return await self._look_up_once(key_hash, slug)
         caller = remembered.caller
         at, ends = self._database.instant(caller.at, age), caller.holder.expires_at
         if ends is not None and ends <= at:
@@ -130,8 +131,17 @@ class Authenticator:
         if self._touching:
             await asyncio.wait(self._touching.values())
 
-    async def _look_up(self, key_hash: bytes, slug: str | None) -> Caller | None:
-        read_at, changes = monotonic(), self._changes
+    async def _look_up_once(self, key_hash: bytes, slug: str | None) -> Caller | None:
+        """Look the key up, once for all who ask meanwhile: the parts of a page, and its streams. Not once keys have changed."""
+        asked = (key_hash, slug, self._changes)
+        if asked not in self._looking:
+            task = self._looking[asked] = asyncio.create_task(self._look_up(*asked, monotonic()))
+            task.add_done_callback(lambda _: self._looking.pop(asked, None))
+        return await asyncio.shield(self._looking[asked])
+
+    async def _look_up(
+        self, key_hash: bytes, slug: str | None, changes: int, read_at: float
+    ) -> Caller | None:
         async with self._database.tx(Role.APP, key_hash=key_hash) as tx:
             found = await keys.find_presented(tx, key_hash)
             if found is None:

@@ -28,7 +28,7 @@ from foliot.domain.access import (
     is_within,
     refuse_stronger,
 )
-from foliot.domain.errors import Conflict, Denied, Invalid, not_found
+from foliot.domain.errors import Conflict, Denied, Invalid, not_found, require_found
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
@@ -255,9 +255,7 @@ async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> P
 
 async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
     """Lock the key. A weak key must not revoke a stronger one of the same holder: a thief could use it so."""
-    found = await keys.lock(tx, key_id, _seen(caller))
-    if found is None:
-        raise not_found("key")
+    found = require_found(await keys.lock(tx, key_id, _seen(caller)), "key")
     if found.id != caller.holder.key_id and not is_within(caller.holder, found.as_presented):
         raise Denied(
             "This key may more than the one that you use.", hint="Use a key that may at least as much."

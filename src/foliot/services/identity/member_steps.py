@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foliot.domain.access import MemberRole, Permission, PrincipalKind
-from foliot.domain.errors import Conflict, Invalid, not_found
+from foliot.domain.errors import Conflict, Invalid, require_found
 from foliot.domain.ids import PrincipalId
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
@@ -40,9 +40,7 @@ async def change_in(
     tx: Tx, caller: Caller, principal_id: PrincipalId, wanted: MemberChanges
 ) -> ChangedMember:
     other_admins = await members.lock(tx, principal_id)
-    before = await members.get(tx, principal_id)
-    if before is None:
-        raise not_found("member")
+    before = require_found(await members.get(tx, principal_id), "member")
     principal = replace(
         before.principal,
         name=before.principal.name if wanted.name is None else wanted.name,

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
+from foliot.domain.errors import Conflict, Invalid, refuse_stale, require_found
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar, load_zone
 from foliot.domain.schedule.calendar import MOST_RULES, MOST_RULES_OF_A_JOB, CalendarScope
@@ -81,10 +81,8 @@ async def change(
 ) -> int:
     """Change some fields. Return how many timers moved. `most` bounds the locked timers in a dry run."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await calendars.lock(tx, calendar_id)
-        if found is None:
-            raise not_found("calendar")
-        _check_revision(found, scope.expected_revision)
+        found = require_found(await calendars.lock(tx, calendar_id), "calendar")
+        refuse_stale("calendar", found.revision, scope.expected_revision)
         calendar = replace(found.calendar, **changes)
         check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
@@ -127,10 +125,8 @@ async def delete(
     detached = 0
     while True:
         async with database.tx(Role.APP, scope.workspace_id) as tx:
-            found = await calendars.get(tx, calendar_id)
-            if found is None:
-                raise not_found("calendar")
-            _check_revision(found, scope.expected_revision)
+            found = require_found(await calendars.get(tx, calendar_id), "calendar")
+            refuse_stale("calendar", found.revision, scope.expected_revision)
             users = await calendars.list_users(tx, calendar_id, FIRST_ID, BATCH, by_scope=False)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
@@ -141,9 +137,8 @@ async def delete(
                     return
                 continue
             # From here on no job can start to use it. Not earlier: an edit locks the timer of its job first.
-            if (found := await calendars.lock(tx, calendar_id)) is None:
-                raise not_found("calendar")
-            _check_revision(found, scope.expected_revision)
+            found = require_found(await calendars.lock(tx, calendar_id), "calendar")
+            refuse_stale("calendar", found.revision, scope.expected_revision)
             if not await calendars.list_users(tx, calendar_id, FIRST_ID, 1, by_scope=False):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, scope.actor, found.calendar.name)
@@ -154,10 +149,7 @@ async def delete(
 
 async def get(database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId) -> CalendarRow:
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await calendars.get(tx, calendar_id)
-    if found is None:
-        raise not_found("calendar")
-    return found
+        return require_found(await calendars.get(tx, calendar_id), "calendar")
 
 
 async def year(
@@ -165,11 +157,8 @@ async def year(
 ) -> tuple[Calendar, int, tuple[ClosedDay, ...]]:
     """Return the calendar, the year, and the days of it on which the calendar closes. Default: the present year in its zone."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await calendars.get(tx, calendar_id)
+        calendar = require_found(await calendars.get(tx, calendar_id), "calendar").calendar
         now = tx.now
-    if found is None:
-        raise not_found("calendar")
-    calendar = found.calendar
     shown = wanted or now.astimezone(load_zone(calendar.timezone)).year
     return calendar, shown, await evaluate_in_thread(lambda: closed_days(calendar, shown))
 
@@ -194,8 +183,7 @@ async def users(
     """List the jobs that name the calendar or are in its scope, as id and name, by id."""
     [after] = read_cursor(cursor, UUID) or [FIRST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        if await calendars.get(tx, calendar_id) is None:
-            raise not_found("calendar")
+        require_found(await calendars.get(tx, calendar_id), "calendar")
         found = await calendars.list_users(tx, calendar_id, after, limit + 1, scope.visible_owner)
     return cut_page(found, limit, lambda last: [last[0]])
 
@@ -234,15 +222,6 @@ async def _check_scoped(tx: Tx, calendar: Calendar) -> None:
             f"The calendars of this workspace that have a scope have {rules:,} rules together; at most {MOST_RULES:,} are allowed.",
             hint="Use fewer rules, or let jobs name the calendar.",
             pointer="/rules",
-        )
-
-
-def _check_revision(found: CalendarRow, expected: int | None) -> None:
-    if expected not in (None, found.revision):
-        raise StaleRevision(
-            f"This calendar is at revision {found.revision} by now.",
-            hint="Read it again, and repeat the change on what you find.",
-            revision=found.revision,
         )
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.errors import Conflict, Denied, Invalid, not_found
+from foliot.domain.errors import Conflict, Denied, Invalid, require_found
 from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
 from foliot.services.cursors import ListPage, cut_page, read_cursor
@@ -126,9 +126,7 @@ async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
 
 async def change(database: Database, caller: Caller, room_id: RoomId, wanted: RoomChanges) -> Room:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        before = await rooms.lock(tx, room_id)
-        if before is None:
-            raise not_found("room")
+        before = require_found(await rooms.lock(tx, room_id), "room")
         agents = before.agents if wanted.agents is None else wanted.agents
         await _check_agents(tx, [each for each in agents if each not in before.agents])
         name = before.name if wanted.name is None else wanted.name
@@ -152,9 +150,7 @@ async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Ro
 async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
     """Delete the room with its messages."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        room = await rooms.lock(tx, room_id)
-        if room is None:
-            raise not_found("room")
+        room = require_found(await rooms.lock(tx, room_id), "room")
         await rooms.delete(tx, room_id)
         await outbox.delete_all(tx, room_id)
         before = {**_audit_fields(room), "last_seq": room.last_seq}
@@ -167,9 +163,7 @@ async def post(
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
         new = NewMessage(room_id, kind, sender_of(caller.holder.principal), text)
-        sent = await rooms.append(tx, new)
-        if sent is None:
-            raise not_found("room")
+        sent = require_found(await rooms.append(tx, new), "room")
         await check_message_quota(tx, caller.quotas, sent)
         is_sent_on = await queue_delivery(tx, sent)
         after = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
@@ -205,10 +199,7 @@ async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: RoomChan
 
 
 async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
-    room = await rooms.get(tx, room_id, caller.visible_owner)
-    if room is None:
-        raise not_found("room")
-    return room
+    return require_found(await rooms.get(tx, room_id, caller.visible_owner), "room")
 
 
 async def _check_agents(tx: Tx, agents: Sequence[PrincipalId]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from foliot.domain.delivery import Delivery, DeliveryState
-from foliot.domain.errors import Conflict, not_found
+from foliot.domain.errors import Conflict, require_found
 from foliot.domain.ids import DeliveryId, RoomId
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
@@ -23,8 +23,7 @@ async def deliveries(
 ) -> list[Delivery]:
     """List deliveries, newest message first. Those being sent count as waiting."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        if await rooms.get(tx, room_id) is None:
-            raise not_found("room")
+        require_found(await rooms.get(tx, room_id), "room")
         return await outbox.page(tx, room_id, before, limit, None if state is None else state.value)
 
 
@@ -33,8 +32,7 @@ async def redeliver(
 ) -> int:
     """Send failed deliveries again: these, or all, at most `AT_ONCE`. Return how many."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        if await rooms.get(tx, room_id) is None:
-            raise not_found("room")
+        require_found(await rooms.get(tx, room_id), "room")
         found = await webhooks.lock(tx, room_id)
         if found is None:
             raise Conflict(

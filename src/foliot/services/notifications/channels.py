@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, QuotaExceeded, StaleRevision, not_found
+from foliot.domain.errors import Conflict, QuotaExceeded, refuse_stale, require_found
 from foliot.domain.ids import FIRST_ID, ChannelId, DeliveryId, WorkspaceId
 from foliot.domain.notifications.channel import Channel, ChannelDefinition
 from foliot.domain.notifications.dispatch import PlannedMessage
@@ -96,21 +96,13 @@ async def send_test(database: Database, scope: Scope, channel_id: ChannelId) -> 
 
 
 async def _get(tx: Tx, channel_id: ChannelId) -> Channel:
-    found = await channels.get(tx, channel_id)
-    if found is None:
-        raise not_found("channel")
-    return found
+    return require_found(await channels.get(tx, channel_id), "channel")
 
 
 async def _lock(tx: Tx, scope: Scope, channel_id: ChannelId) -> Channel:
     await channels.lock(tx, channel_id)
     found = await _get(tx, channel_id)
-    if scope.expected_revision not in (None, found.revision):
-        raise StaleRevision(
-            f"This channel is at revision {found.revision} by now.",
-            hint="Read it again, and repeat the change on what you find.",
-            revision=found.revision,
-        )
+    refuse_stale("channel", found.revision, scope.expected_revision)
     return found
 
 

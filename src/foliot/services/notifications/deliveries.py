@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, NotFound, not_found
+from foliot.domain.errors import Conflict, NotFound, not_found, require_found
 from foliot.domain.ids import LAST_ID, DeliveryId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
@@ -46,9 +46,7 @@ async def get(database: Database, scope: Scope, delivery_id: DeliveryId) -> Deli
 async def replay(database: Database, scope: Scope, delivery_id: DeliveryId) -> None:
     """Send an ended delivery again, under its old id."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await deliveries.get(tx, delivery_id)
-        if found is None:
-            raise not_found("delivery")
+        found = require_found(await deliveries.get(tx, delivery_id), "delivery")
         await channels.lock(tx, found.channel_id)
         if not await deliveries.replay(tx, delivery_id):
             raise Conflict("This delivery has not ended yet.", hint="It is tried again by itself.")

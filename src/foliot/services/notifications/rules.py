@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Invalid, QuotaExceeded, StaleRevision, not_found
+from foliot.domain.errors import Invalid, QuotaExceeded, refuse_stale, require_found
 from foliot.domain.ids import FIRST_ID, RuleId, WorkspaceId
 from foliot.domain.notifications.rules import NotificationRule, RuleDefinition
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
@@ -61,10 +61,7 @@ async def delete(database: Database, scope: Scope, rule_id: RuleId) -> None:
 
 async def get(database: Database, workspace_id: WorkspaceId, rule_id: RuleId) -> RuleRow:
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await notification_rules.get(tx, rule_id)
-    if found is None:
-        raise not_found("notification rule")
-    return found
+        return require_found(await notification_rules.get(tx, rule_id), "notification rule")
 
 
 async def page(
@@ -78,15 +75,8 @@ async def page(
 
 
 async def _lock(tx: Tx, scope: Scope, rule_id: RuleId) -> RuleRow:
-    found = await notification_rules.lock(tx, rule_id)
-    if found is None:
-        raise not_found("notification rule")
-    if scope.expected_revision not in (None, found.revision):
-        raise StaleRevision(
-            f"This notification rule is at revision {found.revision} by now.",
-            hint="Read it again, and repeat the change on what you find.",
-            revision=found.revision,
-        )
+    found = require_found(await notification_rules.lock(tx, rule_id), "notification rule")
+    refuse_stale("notification rule", found.revision, scope.expected_revision)
     return found
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from foliot.domain.definition import Rules
 from foliot.domain.dependencies import EdgeMode, JoinRule
-from foliot.domain.errors import not_found
+from foliot.domain.errors import require_found
 from foliot.domain.explain.hosts import HostWait, away, explain_bound, how_to_do, how_to_have
 from foliot.domain.explain.instants import Firing, nearest
 from foliot.domain.explain.reasons import name_closed_calendars
@@ -189,9 +189,7 @@ class ExplainContext:
 
 
 async def load_explain_context(tx: Tx, job_id: JobId, at: datetime | None = None) -> ExplainContext:
-    subject = await explain_queries.load_job(tx, job_id)
-    if subject is None:
-        raise not_found("job")
+    subject = require_found(await explain_queries.load_job(tx, job_id), "job")
     then = None
     if at is not None and subject.created_at <= at < subject.updated_at:
         then = await revisions.find_in_force(tx, job_id, at)

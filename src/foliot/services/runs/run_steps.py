@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, NotFound, not_found
+from foliot.domain.errors import Conflict, NotFound, not_found, require_found
 from foliot.domain.freeze import freeze_at
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.run import Trigger
@@ -54,9 +54,7 @@ async def lock_run(
         locked = await lock_job(tx, known.job_id, scope, dependents=dependents)
     except NotFound:
         raise not_found("run") from None
-    run = await run_records.find(tx, run_id)
-    if run is None:
-        raise not_found("run")
+    run = require_found(await run_records.find(tx, run_id), "run")
     return locked, run
 
 

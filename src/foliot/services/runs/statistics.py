@@ -42,6 +42,7 @@ DAYS = 30
 WEEK = 7
 MOST_DAYS = 3_660
 NEWEST = 1_000  # runs for percentiles
+MOST_COUNTED = 10_001  # jobs of one status at this moment: "10,000+"
 NEWEST_NOW = 200  # the same, of this moment
 MOST_SAMPLED = 92  # days with percentiles of their own
 BATCH = 5_000
@@ -79,7 +80,8 @@ class WorkspaceStats:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceNow:
-    jobs: Mapping[JobStatus, int] | None  # None unless asked for
+    jobs: Mapping[JobStatus, int] | None  # None unless asked for; each counted up to MOST_COUNTED
+    totals: Totals | None  # None unless asked for
     newest: RunTimings
     now: OpenRunCounts
     as_of: datetime
@@ -140,14 +142,24 @@ async def workspace_stats(
         )
 
 
-async def workspace_now(database: Database, scope: Scope, *, jobs: bool = False) -> WorkspaceNow:
-    """Return the open runs, late jobs and start lag of this moment; with `jobs` also the jobs by status, for an agent its own."""
+async def workspace_now(
+    database: Database, scope: Scope, *, jobs: bool = False, days: int | None = None
+) -> WorkspaceNow:
+    """Return the open runs, late jobs and start lag of this moment, for an agent of its own jobs. With `jobs` also the jobs by status,
+    with `days` the totals of so many UTC days, today included.
+    """
     owner = scope.visible_owner
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         newest = await statistics.load_workspace_timings(tx, NEWEST_NOW, owner)
         now = await statistics.count_open(tx, tx.now - LATE, owner)
-        counted = await statistics.count_jobs_by_status(tx, owner) if jobs else None
-        return WorkspaceNow(counted, newest, now, tx.now)
+        counted = found = None
+        if jobs and owner is None:
+            counted = await statistics.count_jobs_up_to(tx, MOST_COUNTED)
+        elif jobs:
+            counted = await statistics.count_jobs_by_status(tx, owner)
+        if days is not None:
+            found = totals(await statistics.list_days_of_workspace(tx, _since(tx.now, days), owner))
+        return WorkspaceNow(counted, found, newest, now, tx.now)
 
 
 async def roll_up(database: Database, limit: int = BATCH) -> RollUpStep:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, Invalid, not_found
+from foliot.domain.errors import Conflict, Invalid, require_found
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FIRST_ID, LAST_ID, FreezeId, JobId, WorkspaceId
 from foliot.domain.job import Job
@@ -111,9 +111,7 @@ async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
 async def lift(database: Database, scope: Scope, freeze_id: FreezeId) -> ThawResult:
     """End a freeze now; return what it released. A freeze that has not begun yet is deleted."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await freezes.lock(tx, freeze_id)
-        if found is None:
-            raise not_found("freeze")
+        found = require_found(await freezes.lock(tx, freeze_id), "freeze")
         freeze = found.scoped.freeze
         if freeze.end_at is not None and freeze.end_at <= tx.now:
             raise Conflict("This freeze is over already.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
+from foliot.domain.errors import Conflict, Invalid, refuse_stale, require_found
 from foliot.domain.ids import FIRST_ID, JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
@@ -108,10 +108,7 @@ async def delete(
 
 async def get(database: Database, scope: Scope, secret_id: SecretId) -> SecretRow:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await secrets.get(tx, secret_id, scope.visible_owner)
-    if found is None:
-        raise not_found("secret")
-    return found
+        return require_found(await secrets.get(tx, secret_id, scope.visible_owner), "secret")
 
 
 async def page(
@@ -139,23 +136,14 @@ async def users(
     """List the jobs that name the secret, as id and name, by id. An agent sees its own jobs."""
     [after] = read_cursor(cursor, UUID) or [FIRST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await secrets.get(tx, secret_id, scope.visible_owner)
-        if found is None:
-            raise not_found("secret")
+        found = require_found(await secrets.get(tx, secret_id, scope.visible_owner), "secret")
         users = await secrets.list_users(tx, found.name, after, limit + 1, scope.visible_owner)
     return cut_page(users, limit, lambda last: [last[0]])
 
 
 async def _lock_secret(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
-    found = await secrets.lock(tx, secret_id)
-    if found is None:
-        raise not_found("secret")
-    if expected not in (None, found.version):
-        raise StaleRevision(
-            f"This secret is at version {found.version} by now.",
-            hint="Read it again, and repeat the change on what you find.",
-            revision=found.version,
-        )
+    found = require_found(await secrets.lock(tx, secret_id), "secret")
+    refuse_stale("secret", found.version, expected, word="version")
     return found
 
 

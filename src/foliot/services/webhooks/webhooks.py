@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, Invalid, QuotaExceeded, StaleRevision, not_found
+from foliot.domain.errors import Conflict, Invalid, QuotaExceeded, refuse_stale, require_found
 from foliot.domain.ids import FIRST_ID, JobId, WebhookId, WorkspaceId
 from foliot.domain.secret_references import references
 from foliot.domain.webhooks import CHECK_IN, IncomingWebhook, WebhookDefinition, WebhookKind
@@ -73,10 +73,7 @@ async def delete(database: Database, scope: Scope, webhook_id: WebhookId) -> Non
 
 async def get(database: Database, workspace_id: WorkspaceId, webhook_id: WebhookId) -> IncomingWebhook:
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await incoming_webhooks.get(tx, webhook_id)
-    if found is None:
-        raise not_found("webhook")
-    return found
+        return require_found(await incoming_webhooks.get(tx, webhook_id), "webhook")
 
 
 async def page(
@@ -115,15 +112,8 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
 
 
 async def _lock(tx: Tx, scope: Scope, webhook_id: WebhookId) -> IncomingWebhook:
-    found = await incoming_webhooks.lock(tx, webhook_id)
-    if found is None:
-        raise not_found("webhook")
-    if scope.expected_revision not in (None, found.revision):
-        raise StaleRevision(
-            f"This webhook is at revision {found.revision} by now.",
-            hint="Read it again, and repeat the change on what you find.",
-            revision=found.revision,
-        )
+    found = require_found(await incoming_webhooks.lock(tx, webhook_id), "webhook")
+    refuse_stale("webhook", found.revision, scope.expected_revision)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
+from foliot.domain.errors import Conflict, Invalid, not_found, refuse_stale, require_found
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.run import TargetKind
@@ -84,7 +84,7 @@ async def change(
     """Change labels and capacity. Runs under way continue; the next claim keeps to the new capacity."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await _locked(tx, host_id)
-        _check_revision(before, scope.expected_revision)
+        refuse_stale("host", before.revision, scope.expected_revision)
         after = replace(before, **changes)
         await hosts.change(tx, after)
         await append_audit(
@@ -108,7 +108,7 @@ async def delete(
     """Delete the host with its instances. Refused while it is online, and while jobs are bound to it unless `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
-        _check_revision(host, scope.expected_revision)
+        refuse_stale("host", host.revision, scope.expected_revision)
         if host.sighting.status(tx.now) is HostStatus.ONLINE:
             raise Conflict(
                 f'The host "{host.name}" is online; it would register again at once.',
@@ -241,25 +241,17 @@ async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
 
 
 async def _shown(tx: Tx, host_id: HostId) -> Host:
-    row = await hosts.get(tx, host_id)
-    if row is None:
-        raise not_found("host")
+    row = require_found(await hosts.get(tx, host_id), "host")
     [host] = await _with_instances(tx, [row])
     return host
 
 
 async def _locked(tx: Tx, host_id: HostId) -> HostRow:
-    row = await hosts.lock(tx, host_id)
-    if row is None:
-        raise not_found("host")
-    return row
+    return require_found(await hosts.lock(tx, host_id), "host")
 
 
 async def _instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow:
-    row = await hosts.lock_instance(tx, host_id, instance_id)
-    if row is None:
-        raise not_found("server instance")
-    return row
+    return require_found(await hosts.lock_instance(tx, host_id, instance_id), "server instance")
 
 
 def _audit_fields(host: HostRow) -> dict[str, Any]:
@@ -269,15 +261,6 @@ def _audit_fields(host: HostRow) -> dict[str, Any]:
         "max_mutations": host.max_mutations,
         "max_reads": host.max_reads,
     }
-
-
-def _check_revision(host: HostRow, expected: int | None) -> None:
-    if expected not in (None, host.revision):
-        raise StaleRevision(
-            f"This host is at revision {host.revision} by now.",
-            hint="Read it again, and repeat the change on what you find.",
-            revision=host.revision,
-        )
 
 
 def _refuse_bound(what: str, bound: Sequence[tuple[JobId, str]]) -> None:

@@ -19,13 +19,14 @@ SELECT heads.workspace_id, chunk.run_id, chunk.last_seq, chunk.attempt, chunk.li
   JOIN heads USING (run_id);
 
 -- name: page
--- Relies on the primary key: only chunks behind `after` are read.
-SELECT chunk.attempt, (chunk.last_seq - jsonb_array_length(chunk.lines) + line.ordinal)::int AS seq,
+-- Relies on the primary key: only chunks behind `after` are read. OFFSET 0: PostgreSQL computes the length once for each chunk, which it
+-- decompresses for that, and not once for each line.
+SELECT chunk.attempt, (chunk.before + line.ordinal)::int AS seq,
        (line.value ->> 0)::timestamptz AS "line.at", line.value ->> 1 AS "line.stream", line.value ->> 2 AS "line.text"
-  FROM log_chunks AS chunk
+  FROM (SELECT attempt, last_seq, lines, last_seq - jsonb_array_length(lines) AS before
+          FROM log_chunks WHERE run_id = %(run_id)s AND last_seq > %(after)s OFFSET 0) AS chunk
  CROSS JOIN LATERAL jsonb_array_elements(chunk.lines) WITH ORDINALITY AS line (value, ordinal)
- WHERE chunk.run_id = %(run_id)s AND chunk.last_seq > %(after)s
-   AND chunk.last_seq - jsonb_array_length(chunk.lines) + line.ordinal > %(after)s
+ WHERE chunk.before + line.ordinal > %(after)s
  ORDER BY chunk.last_seq, line.ordinal
  LIMIT %(limit)s;
 

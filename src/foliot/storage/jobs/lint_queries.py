@@ -8,7 +8,7 @@ from foliot.domain.ids import JobId, PrincipalId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
-MOST_COUNTED = 5_000
+MOST_COUNTED = 2_000
 HOUR = timedelta(hours=1)
 
 

@@ -137,6 +137,12 @@ async def load_workspace_timings(tx: Tx, most: int, owner_id: PrincipalId | None
     return (await tx.fetch_value(_Timings, sql.statistics.load_workspace_timings, params)).timings
 
 
+async def count_jobs_up_to(tx: Tx, most: int) -> dict[JobStatus, int]:
+    """Count the jobs of each status, and stop at `most`."""
+    params = {"workspace_id": tx.workspace_id, "most": most, "statuses": [each.value for each in JobStatus]}
+    return dict(await tx.fetch_pairs(JobStatus, int, sql.statistics.count_jobs_up_to, params))
+
+
 async def count_jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
     query = sql.statistics.count_jobs_by_status
     return dict(await tx.fetch_pairs(JobStatus, int, query, {"owner_id": owner_id}))

@@ -116,6 +116,22 @@ SELECT status, count(*) FROM jobs
    AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
  GROUP BY status;
 
+-- name: count_jobs_up_to
+-- Each count stops at `most` and reads jobs_by_status alone: a workspace may have a hundred thousand active jobs. The range and the order
+-- leave the planner no other index, whatever it believes of a status that is rare.
+SELECT statuses.status, counted.jobs
+  FROM unnest(%(statuses)s::text[]) AS statuses (status)
+ CROSS JOIN LATERAL (SELECT count(*)::int AS jobs
+                       FROM (SELECT FROM jobs
+                              WHERE workspace_id = %(workspace_id)s AND jobs.status >= statuses.status AND jobs.status <= statuses.status
+                              ORDER BY jobs.status, jobs.id LIMIT %(most)s) AS found) AS counted
+ WHERE statuses.status <> 'archived'
+ UNION ALL
+SELECT 'archived', count(*)::int
+  FROM (SELECT FROM jobs
+         WHERE workspace_id = %(workspace_id)s AND status = 'archived' AND purged_at IS NULL
+         LIMIT %(most)s) AS found;
+
 -- name: count_open
 -- Each count stops at `most`.
 WITH own AS MATERIALIZED (SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND owner_id = %(owner_id)s)

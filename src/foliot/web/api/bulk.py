@@ -73,13 +73,10 @@ async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Bulk
         order,
         dry_run=asked.dry_run,
     )
-    return BulkOut(
+    return BulkOut.from_value(
+        done.tally,
         action=order.action.value,
         dry_run=asked.dry_run,
-        found=done.tally.found,
-        done=done.tally.done,
-        already=done.tally.already,
-        failed=done.tally.failed,
         remaining=done.remaining,
         next_after=done.tally.reached if done.remaining else None,
         results=[_result(each) for each in done.listed],

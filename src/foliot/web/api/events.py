@@ -15,6 +15,7 @@ from foliot.services.messaging import events
 from foliot.services.messaging.events import EventFilter, EventRow, Subscription
 from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
+from foliot.web.event_reader import EventReader
 from foliot.web.routes import api_router
 from foliot.web.sse import EventStream, StreamConnection, frame, heartbeat, stream_response
 from foliot.wire.audit import EventOut, MissedEventsOut
@@ -74,22 +75,24 @@ async def stream_events(
     line = StreamConnection(request, caller)
     last = None if last_event_id is None else events.read_event_id(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)
-    return EventStream(line, _frames(line, db, caller.workspace_id, listening, wanted))
+    reader: EventReader = request.app.state.event_reader
+    return EventStream(line, _frames(line, db, reader, listening, (caller.workspace_id, wanted)))
 
 
 async def _frames(
     line: StreamConnection,
     db: Database,
-    workspace_id: WorkspaceId,
+    reader: EventReader,
     listening: Subscription,
-    wanted: EventFilter,
+    asked: tuple[WorkspaceId, EventFilter],
 ) -> AsyncGenerator[str, None]:
+    workspace_id, wanted = asked
     place, renewed_at = listening.place, monotonic()
     yield "retry: 2000\n" + heartbeat(events.write_event_id(place))
     if listening.is_gap:
         yield frame(MISSED, event="reset", id=events.write_event_id(place))
     while True:
-        batch = await events.after(db, workspace_id, place, wanted)
+        batch = await reader.after(workspace_id, place, wanted)
         for each in batch.events:
             yield _event(each)
         place = batch.place
@@ -103,20 +106,10 @@ async def _frames(
 
 
 def _event(row: EventRow) -> str:
-    shown = EventOut(
+    shown = EventOut.from_value(
+        row,
         id=events.write_event_id(row.place),
-        kind=row.kind,
-        at=row.at,
         object_id=row.object_id if row.kind.startswith(_WITH_OBJECT) else None,
-        job_id=row.job_id,
-        job_name=row.job_name,
-        run_id=row.run_id,
-        number=row.number,
-        planned_for=row.planned_for,
-        attempt=row.attempt,
-        skip_reason=row.skip_reason,
-        error_code=row.error_code,
-        actor=row.actor,
     )
     return frame(shown.model_dump_json(), event=row.kind, id=shown.id)
 

@@ -98,10 +98,18 @@ async def workspace_stats(
 
 @routes.get("/stats/now")
 async def workspace_now(
-    caller: Viewer, db: Db, jobs: Annotated[bool, Query(description="Also count the jobs by status.")] = False
+    caller: Viewer,
+    db: Db,
+    jobs: Annotated[bool, Query(description="Also count the jobs by status.")] = False,
+    days: Annotated[
+        int | None,
+        Query(
+            ge=1, le=statistics.MOST_DAYS, description="Also the totals of so many UTC days, today included."
+        ),
+    ] = None,
 ) -> StatsNowOut:
     """The state of the workspace at this moment: open runs, late jobs and the start lag. An agent gets that of its own jobs."""
-    return stats_now_out(await statistics.workspace_now(db, caller.scope, jobs=jobs))
+    return stats_now_out(await statistics.workspace_now(db, caller.scope, jobs=jobs, days=days))
 
 
 @routes.get("/agenda")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
 
-from foliot.channels.message import message_out
+from foliot.channels.webhook import message_out
 from foliot.clock import monotonic
 from foliot.domain.delivery import DeliveryState
 from foliot.domain.ids import DeliveryId, PrincipalId, RoomId

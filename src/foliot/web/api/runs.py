@@ -170,14 +170,11 @@ async def act_on_many_runs(asked: RunBulkIn, caller: Operator, db: Db, tell: Ann
     if not asked.dry_run:
         tell(Hint.READY)
         tell(Hint.CANCELS)
-    return RunBulkOut(
+    return RunBulkOut.from_value(
+        done,
         action=asked.action,
         dry_run=asked.dry_run,
-        found=done.found,
-        done=done.done,
         failed=len(done.refused),
-        remaining=done.remaining,
-        more=done.more,
         results=[
             BulkResult(
                 id=run_id,

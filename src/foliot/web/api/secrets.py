@@ -16,7 +16,7 @@ from foliot.services.secrets.vault import Vault
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import Admin, System, Viewer
-from foliot.web.mapping.secrets import master_key_out, rotated_out, secret_out
+from foliot.web.mapping.identity import master_key_out, rotated_out, secret_out
 from foliot.web.preconditions import IfMatch, read_if_match
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut

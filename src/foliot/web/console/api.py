@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -67,9 +68,14 @@ class Api:
         self._request = request
         self._key = key
         self._workspace = workspace
+        self._read: dict[str, asyncio.Task[ApiAnswer]] = {}  # a page and the shell around it ask for the same
 
     async def get(self, path: str, **params: str | int | list[str] | None) -> Any:
         return await self.call("GET", path, params=params)
+
+    async def me(self) -> Any:
+        """The signed-in person. Without the number of jobs, which costs more than the rest of a page."""
+        return await self.get("/me", count="false")
 
     async def call(
         self,
@@ -95,11 +101,23 @@ class Api:
         params: Params | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ApiAnswer:
+        """Call the API. What was read before is read again only after a write."""
+        if method != "GET" or headers:
+            self._read.clear()
+            return await self._answer(method, path, body, params or {}, headers or {})
+        asked = f"{path}?{json.dumps(params or {}, sort_keys=True)}"
+        if asked not in self._read:
+            self._read[asked] = asyncio.create_task(self._answer("GET", path, None, params or {}, {}))
+        return await self._read[asked]
+
+    async def _answer(
+        self, method: str, path: str, body: Any, params: Params, headers: Mapping[str, str]
+    ) -> ApiAnswer:
         raw = b"" if body is None else json.dumps(body).encode()
-        sent = {"accept": "application/json", **(headers or {})}
+        sent = {"accept": "application/json", **headers}
         if body is not None:
             sent |= {"content-type": "application/json", "content-length": str(len(raw))}
-        scope = self._scope(method, PREFIX + path, params or {}, sent)
+        scope = self._scope(method, PREFIX + path, params, sent)
         collected = InternalCall(raw)
         await self._app(scope, collected.receive, collected.send)
         return collected.answer()

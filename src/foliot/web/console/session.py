@@ -103,7 +103,7 @@ def visitor_api(request: Request, key: str = "") -> Api:
 async def open_session(request: Request, response: Response, presented: str) -> None:
     """Make the session's key and set the cookie. Raises ApiRefusal where the presented key is not valid."""
     api = visitor_api(request, presented)
-    me: dict[str, Any] = await api.get("/me")
+    me: dict[str, Any] = await api.me()
     if me.get("role") is None:
         raise ApiRefusal(403, {"detail": "This key is for workers. Sign in with the key of a person."})
     expires = now_of(request) + LASTS
@@ -127,7 +127,7 @@ async def close_session(request: Request, response: Response) -> None:
     """Revoke the session's key, so that a copied cookie is worth nothing."""
     try:
         api = api_of(request)
-        me = await api.get("/me")
+        me = await api.me()
         await api.call("POST", f"/keys/{me['key']['id']}/revoke")
     except (ApiRefusal, NotSignedIn):
         pass

@@ -182,7 +182,7 @@ def done(target: str, notice: str, object_id: str = "", values: Sequence[str] = 
 async def shell_of(visit: Visit) -> Context:
     """What every page shows around its content: who, where, freezes in force, how far behind the scheduler is."""
     me, freezes, stats, incidents = await asyncio.gather(
-        visit.api.get("/me", count="false"),
+        visit.api.me(),
         _optional(visit.api, "/freezes"),
         visit.api.get("/stats/now"),
         _optional(visit.api, "/incidents", state="open", limit=100),
@@ -277,7 +277,12 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"ms": text.milliseconds, "number": text.number, "pretty": text.as_json}
+    made.filters |= {
+        "ms": text.milliseconds,
+        "number": text.number,
+        "bounded": text.bounded,
+        "pretty": text.as_json,
+    }
     made.filters |= {"python": repr, "filter_value": text.filter_value}
     made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern, "plain": text.without_colours}
     return made

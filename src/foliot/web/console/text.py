@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from markupsafe import Markup, escape
 
+from foliot.services.runs.statistics import MOST_COUNTED
+
 LANGUAGES = {"en": "English", "es": "Español"}
 # A status is a shape, a word and a colour. The shape is the id of an icon in static/icons.svg.
 STATUS_SHAPES = {
@@ -134,6 +136,11 @@ def milliseconds(value: float | None) -> str:
     if value < 60_000:
         return f"{value / 1_000:.1f} s"
     return short_duration(timedelta(milliseconds=value))
+
+
+def bounded(count: int) -> str:
+    """A number that is counted up to a bound: 10,000+."""
+    return f"{MOST_COUNTED - 1:,}+" if count >= MOST_COUNTED else number(count)
 
 
 def number(value: float | None) -> str:

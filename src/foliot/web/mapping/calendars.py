@@ -49,8 +49,8 @@ def calendar_changes_from(given: wire.CalendarChange) -> dict[str, Any]:
 
 def calendar_out(row: CalendarRow) -> wire.CalendarOut:
     calendar = row.calendar
-    return wire.CalendarOut(
-        id=row.id,
+    return wire.CalendarOut.from_value(
+        row,
         name=calendar.name,
         kind=calendar.kind.value,
         timezone=calendar.timezone,
@@ -58,9 +58,6 @@ def calendar_out(row: CalendarRow) -> wire.CalendarOut:
         rules=[_rule_out(rule) for rule in calendar.rules],
         scope=_scope_out(calendar.scope),
         job_count=row.users,
-        revision=row.revision,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )
 
 
@@ -101,8 +98,8 @@ def freeze_from(given: FreezeIn) -> NewFreeze:
 
 def freeze_out(row: FreezeRow, now: datetime) -> FreezeOut:
     scoped, freeze = row.scoped, row.scoped.freeze
-    return FreezeOut(
-        id=freeze.id,
+    return FreezeOut.from_value(
+        freeze,
         status="in_force" if freeze.holds(now) else "planned" if freeze.start_at > now else "over",
         scope=FreezeScope(
             everything=not (scoped.jobs or scoped.tags or scoped.queues),
@@ -110,11 +107,7 @@ def freeze_out(row: FreezeRow, now: datetime) -> FreezeOut:
             tags=sorted(scoped.tags),
             queues=sorted(scoped.queues),
         ),
-        reason=freeze.reason,
-        start_at=freeze.start_at,
-        end_at=freeze.end_at,
         after=freeze.after.value,
-        per_minute=freeze.per_minute,
         running=freeze.running.value,
         created_by=row.created_by,
         created_at=row.created_at,
@@ -124,13 +117,8 @@ def freeze_out(row: FreezeRow, now: datetime) -> FreezeOut:
 
 
 def freeze_preview_out(found: FreezePreview) -> FreezePreviewOut:
-    return FreezePreviewOut(
-        jobs=found.jobs,
-        planned_times=found.planned_times,
-        is_exact=found.is_exact,
-        ready=found.ready,
-        running=found.running,
-        until=found.until,
+    return FreezePreviewOut.from_value(
+        found,
         sample=[
             HeldTimeOut(job_id=each.job_id, job_name=each.job_name, planned_for=each.planned_for)
             for each in found.sample

@@ -48,34 +48,22 @@ def job_types_out(seen: job_types.JobTypesOverview) -> list[JobTypeOut]:
 
 
 def worker_out(seen: WorkerOverview) -> WorkerOut:
-    return WorkerOut(
-        id=seen.id,
-        name=seen.name,
+    return WorkerOut.from_value(
+        seen,
         status="lost" if not seen.is_alive else "draining" if seen.is_draining else "alive",
         queues=list(seen.queues),
-        host=seen.host,
         types=list(seen.types),
-        capacity=seen.capacity,
-        running=seen.running,
         since=seen.started_at,
         last_heartbeat_at=seen.heartbeat_at,
-        version=seen.version,
     )
 
 
 def lease_out(lease: LeaseOverview) -> LeaseOut:
-    return LeaseOut(
-        run_id=lease.run_id,
-        job_id=lease.job_id,
-        job=lease.job,
-        attempt=lease.attempt,
-        fence=lease.fence,
+    return LeaseOut.from_value(
+        lease,
         worker=lease.worker_id,
         worker_name=lease.worker,
-        host=lease.host,
         since=lease.leased_at,
-        expires_at=lease.expires_at,
-        deadline_at=lease.deadline_at,
         overdue=lease.is_overdue,
         overdue_ms=lease.overdue_for // timedelta(milliseconds=1),
     )
@@ -83,60 +71,30 @@ def lease_out(lease: LeaseOverview) -> LeaseOut:
 
 def queue_out(queue: Queue) -> QueueOut:
     seen = queue.seen
-    return QueueOut(
-        name=seen.name,
-        ready=seen.ready,
-        waiting=seen.waiting,
-        running=seen.running,
-        oldest_ready_at=seen.oldest,
-        workers=seen.workers,
-        warnings=[each.sentence for each in queue.unserved],
+    return QueueOut.from_value(
+        seen, oldest_ready_at=seen.oldest, warnings=[each.sentence for each in queue.unserved]
     )
 
 
 def share_out(share: WorkspaceShare) -> WorkspaceShareOut:
-    return WorkspaceShareOut(
-        workspace=share.id,
-        slug=share.slug,
-        name=share.name,
-        ready=share.ready,
-        oldest_ready_at=share.oldest,
-        running=share.running,
-        held=share.held,
-        cap=share.cap,
-    )
+    return WorkspaceShareOut.from_value(share, workspace=share.id, oldest_ready_at=share.oldest)
 
 
 def host_out(host: Host) -> HostOut:
     row = host.row
-    return HostOut(
-        id=row.id,
-        name=row.name,
+    return HostOut.from_value(
+        row,
         status=host.status.value,
         last_seen_at=row.sighting.last_seen_at,
         labels=dict(row.labels),
-        max_mutations=row.max_mutations,
-        max_reads=row.max_reads,
-        running=row.running,
         types=list(row.types),
         jobs=None if host.bound is None else [BoundJob(id=job_id, name=name) for job_id, name in host.bound],
         instances=[instance_out(each) for each in host.instances],
-        version=row.version,
-        revision=row.revision,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )
 
 
 def instance_out(row: InstanceRow) -> InstanceOut:
-    return InstanceOut(
-        id=row.id,
-        host_id=row.host_id,
-        name=row.name,
-        labels=dict(row.labels),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return InstanceOut.from_value(row, labels=dict(row.labels))
 
 
 def limit_out(limit: Limit) -> LimitOut:

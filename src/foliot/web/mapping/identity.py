@@ -1,4 +1,4 @@
-"""Keys, members, workspaces and the audit on the wire."""
+"""Keys, members, workspaces, secrets and the audit on the wire."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from foliot.domain.access import Permission, Principal
+from foliot.domain.ids import PrincipalId
 from foliot.services.identity.audit import AuditRecord
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.keys import CreatedKey, RevokedKeys, StoredKey
 from foliot.services.identity.member_removal import RemovedMember
 from foliot.services.identity.members import ChangedMember, Member
 from foliot.services.identity.workspaces import Archiving, Workspace
+from foliot.services.secrets.master_key import KeyRotation, MasterKeyUsage
+from foliot.services.secrets.secrets import SecretRow
+from foliot.services.secrets.vault import Vault
 from foliot.wire import identity as wire
 from foliot.wire.audit import ActorOut, AuditOut, ObjectOut
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.identity import Quotas, QuotasOut, WorkspaceOut
+from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut
 
 
 def key_out(key: StoredKey) -> wire.KeyOut:
@@ -72,38 +77,24 @@ def me_out(caller: Caller, jobs: int | None) -> wire.MeOut:
             scopes=_scopes(holder.scopes),
             expires_at=holder.expires_at,
         ),
-        workspace=wire.OwnWorkspaceOut(
-            id=home.id, slug=home.slug, name=home.name, default_timezone=home.default_timezone
-        ),
+        workspace=wire.OwnWorkspaceOut.from_value(home),
         limits=QuotasOut(**asdict(caller.quotas)),
         jobs=jobs,
     )
 
 
 def workspace_out(workspace: Workspace) -> WorkspaceOut:
-    return WorkspaceOut(
-        id=workspace.id,
-        slug=workspace.slug,
-        name=workspace.name,
-        default_timezone=workspace.default_timezone,
-        quotas=Quotas(**workspace.quotas),
-        created_at=workspace.created_at,
-        archived_at=workspace.archived_at,
-    )
+    return WorkspaceOut.from_value(workspace, quotas=Quotas(**workspace.quotas))
 
 
 def entry_out(entry: AuditRecord) -> AuditOut:
-    return AuditOut(
-        id=entry.id,
-        at=entry.at,
+    return AuditOut.from_value(
+        entry,
         actor=ActorOut(id=entry.actor, name=entry.actor_name, kind=entry.actor_kind),
         key=entry.key_id,
-        address=entry.address,
-        action=entry.action,
         object=ObjectOut(kind=entry.object_kind, id=entry.object_id),
         before=None if entry.before is None else dict(entry.before),
         after=None if entry.after is None else dict(entry.after),
-        request_id=entry.request_id,
     )
 
 
@@ -162,3 +153,21 @@ def archival_preview(archiving: Archiving) -> WorkspaceDryRunOut:
         keys=archiving.keys,
         runs=archiving.runs,
     )
+
+
+def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -> SecretOut:
+    """An agent does not see the other agents."""
+    return SecretOut.from_value(
+        row,
+        agents=[each for each in row.agents if agent in (None, each)],
+        job_count=row.users,
+        readable=vault.knows(row.key_id),
+    )
+
+
+def master_key_out(standing: MasterKeyUsage) -> MasterKeyOut:
+    return MasterKeyOut.from_value(standing, known=list(standing.known), is_right=standing.opens)
+
+
+def rotated_out(rotated: KeyRotation) -> RotatedOut:
+    return RotatedOut.from_value(rotated)

@@ -139,14 +139,7 @@ def revision_out(change: RevisionChange) -> RevisionOut:
             FieldChange(path=each.path, before=each.before, after=each.after)
             for each in differences(before, after)
         ]
-    return RevisionOut(
-        revision=revision.revision,
-        at=revision.at,
-        actor=revision.actor,
-        note=revision.note,
-        changes=changes,
-        definition=definition,
-    )
+    return RevisionOut.from_value(revision, changes=changes, definition=definition)
 
 
 def etag(record: StoredJob) -> str:
@@ -160,16 +153,12 @@ def schedule_out(schedule: Schedule) -> ScheduleOut:
     zone, words = schedule.timezone, say(schedule, load_zone(schedule.timezone))
     match schedule:
         case Cron():
-            return CronOut(
+            return CronOut.from_value(
+                schedule,
                 kind="cron",
-                expr=schedule.expr,
-                seconds=schedule.seconds,
                 day_match=schedule.day_match.value,
-                every_n_weeks=schedule.every_n_weeks,
-                anchor=schedule.anchor,
                 gap=schedule.gap.value,
                 overlap_time=schedule.overlap_time.value,
-                spread=schedule.spread,
                 timezone=zone,
                 words=words,
             )
@@ -249,39 +238,16 @@ def recent_run_json(run: RecentRun) -> dict[str, Any]:
 
 def run_out(record: RunRecord) -> RunOut:
     attempts = record.attempts
-    return RunOut(
-        id=record.id,
-        job_id=record.job_id,
-        job_name=record.job_name,
-        number=record.number,
+    return RunOut.from_value(
+        record,
         occurrence=f"sched-{record.job_id.hex[-8:]}-n{record.number}-rc{max(0, record.attempt_count - 1)}",
         status=record.status.value,
         skip_reason=record.skip_reason and record.skip_reason.value,
-        note=record.note,
         trigger=record.trigger.value,
-        triggered_by=record.triggered_by,
-        retry_of=record.retry_of,
-        upstream_run_id=record.upstream_run_id,
-        planned_for=record.planned_for,
-        planned_local=record.planned_local,
-        planned_until=record.planned_until,
-        count=record.count,
-        created_at=record.created_at,
-        started_at=record.started_at,
-        finished_at=record.finished_at,
-        duration_ms=record.duration_ms,
-        lag_ms=record.lag_ms,
-        cancel_requested_at=record.cancel_requested_at,
-        attempt_count=record.attempt_count,
         attempts=None if attempts is None else [attempt_out(each) for each in attempts],
-        revision=record.revision,
-        input=record.input,
-        output=record.output,
         error=_error(record.error),
-        worker=record.worker,
         worker_name=None if record.called is None else record.called.name,
         host=None if record.called is None else record.called.host,
-        triggered_by_name=record.triggered_by_name,
         next_attempt=None if record.next_try is None else _next_attempt(record.next_try),
         artifacts=None if record.artifacts is None else [artifact_out(each) for each in record.artifacts],
         progress=None if record.progress is None else _progress(record.progress),
@@ -290,14 +256,7 @@ def run_out(record: RunRecord) -> RunOut:
 
 
 def artifact_out(artifact: Artifact) -> ArtifactOut:
-    return ArtifactOut(
-        name=artifact.name,
-        media_type=artifact.media_type,
-        size=artifact.size,
-        sha256=artifact.sha256.hex(),
-        attempt=artifact.attempt,
-        created_at=artifact.created_at,
-    )
+    return ArtifactOut.from_value(artifact, sha256=artifact.sha256.hex())
 
 
 def _next_attempt(planned: NextAttempt) -> NextAttemptOut:
@@ -305,26 +264,19 @@ def _next_attempt(planned: NextAttempt) -> NextAttemptOut:
 
 
 def _progress(progress: Progress) -> ProgressOut:
-    return ProgressOut(
-        done=progress.done, total=progress.total, share=progress.share, note=progress.note, at=progress.at
-    )
+    return ProgressOut.from_value(progress)
 
 
 def attempt_out(record: AttemptRecord) -> AttemptOut:
-    return AttemptOut(
-        number=record.number,
+    return AttemptOut.from_value(
+        record,
         status=record.status.value,
-        worker=record.worker,
         worker_name=None if record.called is None else record.called.name,
         host=None if record.called is None else record.called.host,
-        fence=record.fence,
         started_at=record.leased_at,
         finished_at=record.ended_at,
         duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
         error=_error(record.error),
-        external_id=record.external_id,
-        revision=record.revision,
-        input=record.input,
     )
 
 
@@ -333,13 +285,7 @@ def milliseconds(length: timedelta) -> int:
 
 
 def _error(error: RunError | None) -> RunErrorOut | None:
-    return (
-        None
-        if error is None
-        else RunErrorOut(
-            code=error.code, message=error.message, traceback=error.traceback, fingerprint=error.fingerprint
-        )
-    )
+    return None if error is None else RunErrorOut.from_value(error)
 
 
 def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
@@ -381,15 +327,7 @@ def _window(window: Window | None) -> wire.Window | None:
 
 @lru_cache(SHARED)
 def retry_out(retry: Retry) -> wire.Retry:
-    return wire.Retry(
-        max=retry.max,
-        strategy=retry.strategy.value,
-        delays=list(retry.delays),
-        base=retry.base,
-        cap=retry.cap,
-        jitter=retry.jitter,
-        past_next=retry.past_next,
-    )
+    return wire.Retry.from_value(retry, strategy=retry.strategy.value, delays=list(retry.delays))
 
 
 @lru_cache(SHARED)

@@ -43,20 +43,13 @@ def channel_from(given: wire.ChannelIn, egress_allow: tuple[str, ...]) -> Channe
 
 def channel_out(channel: Channel) -> wire.ChannelOut:
     definition = channel.definition
-    return wire.ChannelOut(
-        id=channel.id,
+    return wire.ChannelOut.from_value(
+        channel,
         name=definition.name,
         config=_CONFIG.validate_python({"kind": definition.kind.value, **definition.config}),
         enabled=definition.enabled,
         timezone=definition.timezone,
-        revision=channel.revision,
-        created_at=channel.created_at,
-        updated_at=channel.updated_at,
-        disabled_at=channel.disabled_at,
-        disabled_reason=channel.disabled_reason,
-        failing_since=channel.failing_since,
         last_error=channel.error,
-        delivered_at=channel.delivered_at,
         refused=[
             wire.RefusedAddressOut(address=each.address, reason=each.reason, at=each.at)
             for each in channel.refused
@@ -117,54 +110,28 @@ def rule_out(row: RuleRow) -> wire.NotificationRuleOut:
 
 def incident_out(incident: Incident, now: datetime, names: Mapping[JobId, str]) -> wire.IncidentOut:
     error, event = incident.error, _event_name(incident.event)
-    return wire.IncidentOut(
-        id=incident.id,
+    return wire.IncidentOut.from_value(
+        incident,
         state=incident.state(now).value,
-        subject=incident.subject,
-        job_id=incident.job_id,
         job_name=None if incident.job_id is None else names.get(incident.job_id),
         event=event,
         error=None if error is None else wire.IncidentError(code=error.code, message=error.message),
-        fingerprint=incident.fingerprint,
-        failures=incident.failures,
-        missed=incident.missed,
-        first_run_id=incident.first_run_id,
-        last_run_id=incident.last_run_id,
-        opened_at=incident.opened_at,
-        last_at=incident.last_at,
-        closed_at=incident.closed_at,
-        reminders=incident.reminders,
         next_reminder_at=incident.remind_at,
-        acknowledged_at=incident.acknowledged_at,
-        acknowledged_by=incident.acknowledged_by,
-        muted_at=incident.muted_at,
-        muted_by=incident.muted_by,
-        snoozed_until=incident.snoozed_until,
-        note=incident.note,
     )
 
 
 def notice_delivery_out(record: DeliveryRecord) -> wire.NoticeDeliveryOut:
     kind: Any = record.message_kind
-    return wire.NoticeDeliveryOut(
-        id=record.id,
+    return wire.NoticeDeliveryOut.from_value(
+        record,
         state=record.state.value,
-        channel_id=record.channel_id,
-        channel_name=record.channel_name,
         channel_kind=record.channel_kind.value,
-        event=record.event,
         message_kind=kind,
-        title=record.title,
-        incident_id=record.incident_id,
-        job_id=record.job_id,
         recipients=list(record.recipients),
-        attempts=record.attempts,
         next_attempt_at=record.due_at,
         last_status=record.status,
         last_answer=record.answer,
         last_error=record.error,
-        created_at=record.created_at,
-        ended_at=record.ended_at,
     )
 
 

@@ -99,17 +99,12 @@ def stats_now_out(stats: WorkspaceNow) -> StatsNowOut:
         now=_now(stats.now),
         newest=_newest(stats.newest),
         jobs=None if stats.jobs is None else _job_counts(stats.jobs),
+        totals=None if stats.totals is None else _totals(stats.totals),
     )
 
 
 def _now(now: OpenRunCounts) -> NowOut:
-    return NowOut(
-        ready=now.ready,
-        waiting=now.waiting,
-        running=now.running,
-        late=now.late,
-        next_due_at=now.next_due_at,
-    )
+    return NowOut.from_value(now)
 
 
 def _job_counts(jobs: Mapping[JobStatus, int]) -> JobCountsOut:
@@ -128,22 +123,16 @@ def stats_out(stats: WorkspaceStats) -> StatsOut:
 
 
 def run_summary_out(summary: RunSummary) -> RunSummaryOut:
-    return RunSummaryOut(
-        since=summary.since,
-        until=summary.until,
+    return RunSummaryOut.from_value(
+        summary,
         bucket_seconds=int(summary.width.total_seconds()),
         buckets=[_bucket(each) for each in summary.buckets],
-        runs=summary.runs,
         by_status={status.value: runs for status, runs in summary.by_status.items()},
         errors=[
-            ErrorGroupOut(
-                fingerprint=each.fingerprint,
+            ErrorGroupOut.from_value(
+                each,
                 code=each.newest.code,
                 message=each.newest.message,
-                runs=each.runs,
-                jobs=each.jobs,
-                first_at=each.first_at,
-                last_at=each.last_at,
                 run_id=each.newest.id,
                 job_id=each.newest.job_id,
                 job_name=each.newest.job_name,
@@ -151,7 +140,6 @@ def run_summary_out(summary: RunSummary) -> RunSummaryOut:
             for each in summary.errors
         ],
         complete=summary.counted_since is None,
-        counted_since=summary.counted_since,
     )
 
 
@@ -163,35 +151,26 @@ def _bucket(bucket: RunBucket) -> RunBucketOut:
 
 
 def agenda_out(plans: AgendaPage) -> AgendaOut:
-    return AgendaOut(
-        start=plans.start,
-        end=plans.end,
+    return AgendaOut.from_value(
+        plans,
         items=[_item(each) for each in plans.items],
-        truncated=plans.truncated,
-        complete_until=plans.complete_until,
         closures=_closures_out(plans.closures),
     )
 
 
 def _closures_out(closures: tuple[Closure, ...]) -> list[ClosureOut]:
-    return [
-        ClosureOut(calendar_id=each.calendar_id, name=each.name, start=each.start, end=each.end)
-        for each in closures
-    ]
+    return [ClosureOut.from_value(each) for each in closures]
 
 
 def density_out(found: AgendaDensity) -> DensityOut:
     counts = [round(each) for each in found.counts]
-    return DensityOut(
-        start=found.start,
-        end=found.end,
+    return DensityOut.from_value(
+        found,
         bucket_seconds=(found.end - found.start).total_seconds() / len(counts),
         counts=counts,
         runs=round(sum(found.counts)),
-        jobs=found.jobs,
         counted_jobs=found.counted,
         estimated=found.counted < found.jobs,
-        as_of=found.as_of,
         closures=_closures_out(found.closures),
     )
 
@@ -227,13 +206,7 @@ def _time(schedule: Schedule, time: PlannedTime | None) -> PlannedOut | None:
 def _place(place: QueuePosition, run: RunOut | None) -> PlaceOut:
     # A ready run waits only for a worker.
     is_ready = run is not None and run.status == "ready" and place.waits_for is WaitsFor.TURN
-    return PlaceOut(
-        waits_for="worker" if is_ready else place.waits_for.value,
-        position=place.position,
-        of=place.of,
-        behind=place.behind,
-        until=place.until,
-    )
+    return PlaceOut.from_value(place, waits_for="worker" if is_ready else place.waits_for.value)
 
 
 def _links(answer: RunExplanation, run: RunOut | None) -> dict[str, str]:
@@ -252,15 +225,8 @@ def _links(answer: RunExplanation, run: RunOut | None) -> dict[str, str]:
 
 
 def _totals(sums: Totals) -> TotalsOut:
-    return TotalsOut(
-        records=sums.records,
-        runs=sums.runs,
-        successes=sums.successes,
-        failures=sums.failures,
-        skips=sums.skips,
-        success_rate=sums.success_rate,
-        average_duration_ms=_average(sums.average_duration),
-        average_lag_ms=_average(sums.average_lag),
+    return TotalsOut.from_value(
+        sums, average_duration_ms=_average(sums.average_duration), average_lag_ms=_average(sums.average_lag)
     )
 
 

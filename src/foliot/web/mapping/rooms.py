@@ -58,42 +58,30 @@ def webhook_out(webhook: Webhook | None) -> WebhookOut | None:
     if webhook is None:
         return None
     secret = webhook.hook.secret
-    return WebhookOut(
+    return WebhookOut.from_value(
+        webhook,
         url=webhook.hook.url,
         secret=None if secret is None else SecretNamed(secret=secret),
-        delivered_seq=webhook.delivered_seq,
-        delivered_at=webhook.delivered_at,
-        failing_since=webhook.failing_since,
         last_error=webhook.error,
-        stopped_at=webhook.stopped_at,
     )
 
 
 def room_out(room: Room, caller: Caller) -> RoomOut:
     """An agent does not see the other agents, nor the webhook."""
     agent = caller.visible_owner
-    return RoomOut(
-        id=room.id,
-        key=room.key,
-        name=room.name,
+    return RoomOut.from_value(
+        room,
         agents=[each for each in room.agents if agent in (None, each)],
-        job_id=room.job_id,
-        last_seq=room.last_seq,
-        last_message_at=room.last_message_at,
-        created_at=room.created_at,
         webhook=None if agent else webhook_out(room.webhook),
     )
 
 
 def delivery_out(delivery: Delivery) -> DeliveryOut:
-    return DeliveryOut(
-        id=delivery.id,
+    return DeliveryOut.from_value(
+        delivery,
         seq=delivery.position,
         state=delivery.state.value,
-        attempts=delivery.attempts,
         next_attempt_at=delivery.due_at,
         last_status=delivery.status,
         last_error=delivery.error,
-        created_at=delivery.created_at,
-        ended_at=delivery.ended_at,
     )

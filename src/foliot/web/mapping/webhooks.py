@@ -22,20 +22,15 @@ def webhook_from(given: wire.IncomingWebhookIn) -> WebhookDefinition:
 def webhook_out(webhook: IncomingWebhook, base_url: str | None) -> wire.IncomingWebhookOut:
     """`base_url` is None where the caller may not see the address."""
     definition = webhook.definition
-    return wire.IncomingWebhookOut(
-        id=webhook.id,
+    return wire.IncomingWebhookOut.from_value(
+        webhook,
         name=definition.name,
         kind=definition.kind.value,
         job_id=definition.job_id,
-        job_name=webhook.job_name,
         secret=_named(definition.secret),
         old_secret=_named(definition.old_secret),
         enabled=definition.enabled,
         url=None if base_url is None else f"{base_url.rstrip('/')}/hooks/{webhook.token}",
-        revision=webhook.revision,
-        created_by=webhook.created_by,
-        created_at=webhook.created_at,
-        updated_at=webhook.updated_at,
         last_call_at=webhook.called_at,
         last_refusal_at=webhook.refused_at,
         last_refusal=webhook.refusal,

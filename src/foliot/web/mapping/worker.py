@@ -144,17 +144,10 @@ def stops_out(beat: HeartbeatReply) -> wire.StopsOut:
 
 def work_out(work: Work) -> wire.WorkOut:
     claimed = work.claimed
-    return wire.WorkOut(
-        run_id=claimed.run_id,
-        job_id=claimed.job_id,
-        workspace_id=claimed.workspace_id,
+    return wire.WorkOut.from_value(
+        claimed,
         job=work.job,
-        type=claimed.type,
-        fence=claimed.fence,
-        attempt=claimed.attempt,
         trigger=claimed.trigger.value,
-        planned_for=claimed.planned_for,
-        deadline_at=claimed.deadline_at,
         left=max(work.left, timedelta(0)),
         config=work.config,
         input=work.input,

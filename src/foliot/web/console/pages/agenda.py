@@ -25,6 +25,7 @@ MOST_LANES = 40
 MARKS = 60  # newest records of each lane
 MOST_RUNS = 120  # of all jobs, for a day
 LINES = {"day": 400, "list": 200}  # of the agenda
+FEW_LINES = 100  # often enough for the lanes of a day
 VIEWS = (("day", "Day"), ("week", "Week"), ("heat", "Minutes"), ("list", "List"))
 
 
@@ -46,7 +47,7 @@ async def agenda(visit: Visit) -> Context:
     planned, freezes, *shown = await asyncio.gather(
         _density(visit, wanted, begin, end, HOUR if view == "week" else MINUTE)
         if view in ("week", "heat")
-        else _planned(visit, wanted, max(begin, now), end, LINES[view]),
+        else _planned(visit, wanted, max(begin, now), end, view),
         visit.api.answer("GET", "/freezes"),
         *([_counts(visit, wanted, begin, min(end, now))] if view == "week" and begin < now else []),
         *(
@@ -154,9 +155,12 @@ async def _density(
 
 
 async def _planned(
-    visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime, lines: int
+    visit: Visit, wanted: dict[str, str], begin: datetime, end: datetime, view: str
 ) -> dict[str, Any]:
-    """What is planned from now on; nothing where the span has passed or lies too far ahead."""
+    """What is planned from now on; nothing where the span has passed or lies too far ahead.
+
+    A day has few lanes. Where the first lines fill them, as in a large workspace, no more are computed.
+    """
     nothing = {"items": [], "truncated": False, "complete_until": None}
     if end <= visit.reader.now or end - begin > DAY * 31:
         return nothing
@@ -166,9 +170,15 @@ async def _planned(
         "tag": wanted["tag"],
         "queue": wanted["queue"],
         "closures": "true",
-        "limit": str(lines),
     }
-    return _data(await visit.api.answer("GET", "/agenda", params=params), nothing)
+    if view == "day":
+        found = _data(
+            await visit.api.answer("GET", "/agenda", params=params | {"limit": str(FEW_LINES)}), nothing
+        )
+        if not found["truncated"] or len({each["job_id"] for each in found["items"]}) >= MOST_LANES:
+            return found
+    limited = params | {"limit": str(LINES[view])}
+    return _data(await visit.api.answer("GET", "/agenda", params=limited), nothing)
 
 
 def _data(answer: ApiAnswer, nothing: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ async def feed(visit: Visit) -> Context:
 
 async def _feeds(visit: Visit) -> Context:
     """The addresses of this person. What an address is shows once, when it is made; afterwards only its key's name is known."""
-    me = await visit.api.get("/me")
+    me = await visit.api.me()
     found = await items_of(visit, "/keys", principal=me["principal"]["id"], revoked="false")
     return {
         "feeds": [each for each in found or () if SCOPE in each["scopes"]],

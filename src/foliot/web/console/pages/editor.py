@@ -115,7 +115,7 @@ async def form_context(
     """What the form shows. `refusal` is why it was not saved: each error stands beside its field."""
     types, me, calendars, members, defaults, shown = await asyncio.gather(
         visit.api.get("/job-types"),
-        visit.api.get("/me"),
+        visit.api.me(),
         visit.api.get("/calendars", limit=100),
         member_names(visit),
         visit.api.get("/defaults"),

@@ -182,7 +182,7 @@ async def search(request: Request) -> Response:
     visit = Visit(request, api_of(request))
     t, wanted = visit.reader.translate, visit.param("q")[:200]
     me, jobs, run = await asyncio.gather(
-        visit.api.get("/me"),
+        visit.api.me(),
         visit.api.get("/jobs", name=wanted or None, limit=MOST_FOUND),
         _run_named(visit, wanted),
     )

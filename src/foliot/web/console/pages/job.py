@@ -206,7 +206,7 @@ def actor_name(actor: str, names: dict[str, str]) -> str:
 async def member_names(visit: Visit) -> dict[str, str]:
     """Names of the members by id, as far as this role may read them."""
     answer, me = await asyncio.gather(
-        visit.api.answer("GET", "/members", params={"limit": 200}), visit.api.get("/me")
+        visit.api.answer("GET", "/members", params={"limit": 200}), visit.api.me()
     )
     listed = answer.data["items"] if answer.is_success else []
     return {each["id"]: each["name"] for each in (*listed, me["principal"])}

@@ -119,7 +119,7 @@ async def revert(visit: Visit) -> Response:
 async def undo_edit(visit: Visit) -> Response:
     """Go back to the revision before the newest, if the newest is still this person's own."""
     job_id = visit.path["job_id"]
-    found, me = await visit.api.get(f"/jobs/{job_id}/revisions", limit=2), await visit.api.get("/me")
+    found, me = await visit.api.get(f"/jobs/{job_id}/revisions", limit=2), await visit.api.me()
     newest, *earlier = found["items"]
     if not earlier or me["principal"]["id"] not in newest["actor"]:
         raise ApiRefusal(

@@ -193,14 +193,18 @@ def _floor(at: datetime, width: timedelta) -> datetime:
 
 
 def _ticks(visit: Visit, begin: datetime, end: datetime) -> list[str]:
-    """Five instants along the axis: times of day within two days, days otherwise."""
+    """Five instants along the axis: times of day within two days, with seconds within five minutes; days otherwise."""
     zone, t = zone_named(visit.reader.zone or "UTC"), visit.reader.translate
+    is_short = end - begin <= timedelta(minutes=5)
+    clock = "%H:%M:%S" if is_short else "%H:%M"
     made = []
     for place in range(5):
         local = (begin + (end - begin) * place / 4).astimezone(zone)
         day = f"{local.day} {t(f'{local:%b}')}"
         made.append(
-            f"{local:%H:%M}"
+            ""
+            if is_short and place % 2  # five times with seconds are wider than a phone
+            else f"{local:{clock}}"
             if end - begin <= timedelta(days=1)
             else f"{day} {local:%H:%M}"
             if end - begin <= timedelta(days=3)

@@ -51,7 +51,7 @@ async def start(visit: Visit) -> Context:
 @page("tester.html", "start")
 async def tester(visit: Visit) -> Context:
     """The address holds the schedule, so a link to it can be shared."""
-    me = await visit.api.get("/me")
+    me = await visit.api.me()
     when = visit.param("when") or EXAMPLES[0]
     zone = visit.param("timezone") or visit.reader.zone or me["workspace"]["default_timezone"]
     found, problem = None, None

@@ -35,7 +35,7 @@ async def today(visit: Visit) -> Context:
     begin = now.replace(second=0, microsecond=0)
     ahead = {"from": begin.isoformat(), "to": (begin + timedelta(hours=HOURS)).isoformat()}
     stats, failing, stopped, incidents, newest, density, queues, summary = await asyncio.gather(
-        api.get("/stats", days=DAYS),
+        api.get("/stats/now", jobs="true", days=DAYS),
         api.get("/jobs", q="failures:>=1 status:active", limit=20),
         api.get("/jobs", q="status:failed,paused", limit=20),
         api.get("/incidents", state="open", limit=20),
