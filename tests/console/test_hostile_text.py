@@ -61,6 +61,7 @@ NOT_SHOWN = {
     r"/(owner|agent|agents/\*|rooms/\*|config/room|target/host|target/server)$": "the name of something that exists",
     r"/recipients/\*$": "a mail address or a phone number: refused unless it is one",
     r"^/secrets /value$": "never leaves the server",
+    r"^/imports /channels/\*$": "the name of a channel that exists",
     r"^/batch /writes/\*/if_match$": "is compared and not stored",
     r"^/(preview|freezes/preview|calendars/ics) ": "stores nothing",
     r"^/jobs/batch-delete ": "a filter",
