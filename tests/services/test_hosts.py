@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from itertools import count
 from uuid import uuid4
 
 import pytest
@@ -332,10 +333,12 @@ async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_
     harness: WorkspaceHarness, h1: RemoteHost
 ) -> None:
     async def warning(kind: str, target: Target | None) -> str | None:
-        definition = Definition("sync", Spec(Manual(), kind, target=target))
+        definition = Definition(f"sync {next(numbers)}", Spec(Manual(), kind, target=target))
         scope = Scope(harness.workspace, TEST)
         made = await jobs.create(harness.database, scope, definition, with_warnings=True)
         return next(iter(made.warnings), None)
+
+    numbers = count()  # a name that another job has is warned of, too
 
     await register_host(harness.database, h1.speaker, "h2", "pve", types=("http", "command"))
     h2 = Target(TargetKind.HOST, "h2")
