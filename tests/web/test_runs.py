@@ -262,6 +262,9 @@ async def test_recent_runs_of_several_jobs_come_in_one_answer(api: ApiHarness, c
     listed = (await api.request("GET", f"/jobs/{jobs[0]['id']}/runs", params={"limit": 2})).json()["items"]
     for run, short in zip(listed, found[0]["runs"], strict=True):
         assert {name: run[name] for name in short} == short
+    later = {"job": asked, "since": listed[0]["planned_for"]}
+    since = (await api.request("GET", "/recent-runs", params=later)).json()["items"]
+    assert [[run["number"] for run in each["runs"]] for each in since] == [[3], [3, 2, 1]]
     assert (await api.request("GET", "/recent-runs")).status_code == 422
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -106,9 +107,11 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
-    async def recent(self, job: Sequence[Ref], *, limit: int | None = None) -> RecentOut:
-        """Return the newest records of up to 100 jobs, at most 60 of each."""
-        query = {"job": [str(each) for each in job], "limit": limit}
+    async def recent(
+        self, job: Sequence[Ref], *, limit: int | None = None, since: datetime | str | None = None
+    ) -> RecentOut:
+        """Return the newest records of up to 100 jobs, at most 60 of each, planned from `since` on."""
+        query = {"job": [str(each) for each in job], "limit": limit, "since": since}
         return await self._http.read(RecentOut, ApiRequest("GET", "/recent-runs", query=query))
 
     async def get(self, run_id: Ref) -> RunOut:

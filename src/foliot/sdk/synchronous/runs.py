@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -107,9 +108,11 @@ class RunsApi(RunWrites[RunOut]):
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
-    def recent(self, job: Sequence[Ref], *, limit: int | None = None) -> RecentOut:
-        """Return the newest records of up to 100 jobs, at most 60 of each."""
-        query = {"job": [str(each) for each in job], "limit": limit}
+    def recent(
+        self, job: Sequence[Ref], *, limit: int | None = None, since: datetime | str | None = None
+    ) -> RecentOut:
+        """Return the newest records of up to 100 jobs, at most 60 of each, planned from `since` on."""
+        query = {"job": [str(each) for each in job], "limit": limit, "since": since}
         return self._http.read(RecentOut, ApiRequest("GET", "/recent-runs", query=query))
 
     def get(self, run_id: Ref) -> RunOut:

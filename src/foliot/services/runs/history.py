@@ -182,13 +182,13 @@ async def summarize(
 
 
 async def recent(
-    database: Database, scope: Scope, job_ids: Sequence[JobId], limit: int
+    database: Database, scope: Scope, job_ids: Sequence[JobId], limit: int, since: datetime | None = None
 ) -> dict[JobId, list[RecentRun]]:
-    """Return the newest records of each job that the caller sees; jobs without records are left out."""
+    """Return the newest records of each job that the caller sees, planned from `since` on; jobs without any are left out."""
     found: dict[JobId, list[RecentRun]] = {}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         wanted = list(dict.fromkeys(job_ids))
-        for each in await run_history.list_recent(tx, wanted, limit, scope.visible_owner):
+        for each in await run_history.list_recent(tx, wanted, limit, since, scope.visible_owner):
             found.setdefault(each.job_id, []).append(each)
     return found
 

@@ -154,10 +154,10 @@ async def load_newest(tx: Tx, job_id: JobId) -> RunWithRevision | None:
 
 
 async def list_recent(
-    tx: Tx, job_ids: Collection[JobId], limit: int, visible_owner: PrincipalId | None
+    tx: Tx, job_ids: Collection[JobId], limit: int, since: datetime | None, visible_owner: PrincipalId | None
 ) -> list[RecentRun]:
-    """List the newest records of each job, newest first."""
-    params = {"job_ids": list(job_ids), "limit": limit, "visible_owner": visible_owner}
+    """List the newest records of each job that were planned from `since` on, newest first."""
+    params = {"job_ids": list(job_ids), "limit": limit, "since": since, "visible_owner": visible_owner}
     return await tx.fetch_as(RecentRun, sql.run_history.list_recent, params)
 
 

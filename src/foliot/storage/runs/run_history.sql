@@ -61,6 +61,7 @@ SELECT job_id, recent.*
                                          ELSE 'ready' END) AS status
          FROM runs
         WHERE runs.job_id = wanted.job_id
+          AND runs.planned_for >= COALESCE(%(since)s, '-infinity'::timestamptz)
         ORDER BY runs.planned_for DESC, runs.id DESC
         LIMIT %(limit)s) AS recent
  WHERE %(visible_owner)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = wanted.job_id AND jobs.owner_id = %(visible_owner)s)

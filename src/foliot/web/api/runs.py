@@ -30,7 +30,7 @@ from foliot.web.mapping.reports import explanation_out, run_summary_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.bulk import BulkResult, RunBulkIn, RunBulkOut
 from foliot.wire.dry_run import RunDryRunOut
-from foliot.wire.instants import Id
+from foliot.wire.instants import Id, Moment
 from foliot.wire.reports import ExplanationOut
 from foliot.wire.runs import AttemptsOut, CancelIn, RecentOut, RetryIn, RunOut, RunSummaryOut
 from foliot.wire.shape import Page
@@ -87,9 +87,10 @@ async def list_recent_runs(
     db: Db,
     job: Annotated[list[Id], Query(min_length=1, max_length=MOST_JOBS, description="Ids of jobs.")],
     limit: Annotated[int, Query(ge=1, le=MOST_RECENT, description="Records of each job.")] = MOST_RECENT,
+    since: Annotated[Moment | None, Query(description="Planned from this instant on.")] = None,
 ) -> Response:
     """List the newest records of several jobs in few words, such as for a strip of marks beside each job of a list."""
-    found = await history.recent(db, caller.scope, [JobId(each) for each in job], limit)
+    found = await history.recent(db, caller.scope, [JobId(each) for each in job], limit, since)
     items = [
         {"job_id": job_id, "runs": [recent_run_json(each) for each in runs]} for job_id, runs in found.items()
     ]

@@ -267,11 +267,10 @@ async def _lanes(
 
 async def _add_recent(visit: Visit, frame: Frame, lanes: list[_Lane]) -> None:
     """The list of all runs holds few of a job among busy ones: add the newest of each lane."""
-    by_job = await recent_runs(visit, [lane.job_id for lane in lanes], MARKS)
-    day_before = f"{frame.begin - DAY:%Y-%m-%d}"  # most records are older: compared as text
+    by_job = await recent_runs(visit, [lane.job_id for lane in lanes], MARKS, instant(frame.begin))
     for lane in lanes:
         for run in by_job.get(lane.job_id, []):
-            if run["planned_for"] > day_before and frame.begin <= parse(run["planned_for"]) < frame.end:
+            if parse(run["planned_for"]) < frame.end:
                 lane.runs.setdefault(run["id"], run)
 
 

@@ -93,12 +93,12 @@ def offered_actions(jobs: list[dict[str, Any]]) -> dict[str, tuple[str, str, tup
 
 
 async def recent_runs(
-    visit: Visit, job_ids: list[str], limit: int = STRIP
+    visit: Visit, job_ids: list[str], limit: int = STRIP, since: str | None = None
 ) -> dict[str, list[dict[str, Any]]]:
     """The newest records of each job, in one call for the whole page."""
     if not job_ids:
         return {}
-    found = await visit.api.get("/recent-runs", job=job_ids, limit=limit)
+    found = await visit.api.get("/recent-runs", job=job_ids, limit=limit, since=since)
     return {each["job_id"]: each["runs"] for each in found["items"]}
 
 
