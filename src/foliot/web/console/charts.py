@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from foliot.web.console.text import STATUS_SHAPES, number
+from foliot.web.console.text import STATUS_SHAPES, html, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,33 @@ def run_strip(runs: Iterable[dict[str, object]], title: str, *, is_small: bool =
         else:
             marks += _good_line(good_since, x)
             good_since = None
-            mark = Markup(
-                '<rect class="m-{}" x="{}" y="{}" width="5" height="{}" rx="1.5"><title>{}</title></rect>'
-            ).format(shape, x, y, height, str(run.get("title", status)))
-            marks.append(
-                Markup('<a href="{}">{}</a>').format(str(run["href"]), mark) if run.get("href") else mark
+            mark = html(
+                '<rect class="m-{}" x="{}" y="{}" width="5" height="{}" rx="1.5"><title>{}</title></rect>',
+                shape,
+                x,
+                y,
+                height,
+                str(run.get("title", status)),
             )
+            marks.append(html('<a href="{}">{}</a>', str(run["href"]), mark) if run.get("href") else mark)
         x += 7
     marks += _good_line(good_since, x)
     if not marks:
         return Markup('<span class="muted">—</span>')
     drawn = Markup("").join(marks)
-    return Markup(
-        '<svg class="strip" viewBox="0 0 {} 20" width="{}" height="20" role="{}" aria-label="{}">{}</svg>'
-    ).format(max(x - 2, 5), max(x - 2, 5), _role(drawn), title, drawn)
+    return html(
+        '<svg class="strip" viewBox="0 0 {} 20" width="{}" height="20" role="{}" aria-label="{}">{}</svg>',
+        max(x - 2, 5),
+        max(x - 2, 5),
+        _role(drawn),
+        title,
+        drawn,
+    )
 
 
 def _good_line(since: int | None, x: int) -> list[Markup]:
     """The marks of successes from one place to another: a dash each."""
-    return [] if since is None else [Markup('<path class="oks" d="M{} 11H{}"/>').format(since, x - 2)]
+    return [] if since is None else [html('<path class="oks" d="M{} 11H{}"/>', since, x - 2)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +101,25 @@ def bars(
                 tall = max(tall, 2.0)
                 y -= tall
                 pieces.append(
-                    Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
-                        css, place * slot + slot * 0.1, y, slot * 0.8, tall
+                    html(
+                        '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>',
+                        css,
+                        place * slot + slot * 0.1,
+                        y,
+                        slot * 0.8,
+                        tall,
                     )
                 )
-        hit = Markup(
-            '<rect class="hit" x="{:.1f}" y="0" width="{:.1f}" height="{}"><title>{}</title></rect>'
-        ).format(place * slot, slot, height, bar.title)
-        whole = Markup("<g>{}{}</g>").format(Markup("").join(pieces), hit)
+        hit = html(
+            '<rect class="hit" x="{:.1f}" y="0" width="{:.1f}" height="{}"><title>{}</title></rect>',
+            place * slot,
+            slot,
+            height,
+            bar.title,
+        )
+        whole = html("<g>{}{}</g>", Markup("").join(pieces), hit)
         drawn.append(
-            Markup('<a href="{}" aria-label="{}">{}</a>').format(bar.href, bar.title, whole)
-            if bar.href
-            else whole
+            html('<a href="{}" aria-label="{}">{}</a>', bar.href, bar.title, whole) if bar.href else whole
         )
     return _framed("bars", drawn, most, label, axes, width, height)
 
@@ -129,7 +144,7 @@ def lines(
                 x = min(max(place * step, DASH), width - DASH) - DASH if is_alone else place * step
                 path += f"{'L' if is_down else 'M'}{x:.1f} {y:.1f}{f'h{2 * DASH}' if is_alone else ''}"
             is_down = value is not None
-        drawn.append(Markup('<path class="line {}" d="{}"/>').format(each.css, path))
+        drawn.append(html('<path class="line {}" d="{}"/>', each.css, path))
     framed = Axes(axes.x, axes.show, axes.legend or [(each.css, each.name) for each in series])
     return _framed("bars lines", drawn, most, label, framed, width, height)
 
@@ -139,24 +154,38 @@ def _framed(
 ) -> Markup:
     """The drawing, and its labels as text around it: the drawing is stretched to the width of the card."""
     links = Markup("").join(drawn)
-    svg = Markup(
+    svg = html(
         '<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">'
-        '<line class="mid" x1="0" y1="{}" x2="{}" y2="{}"/><line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg>'
-    ).format(
-        css, width, height, _role(links), label, height / 2, width, height / 2, height, width, height, links
+        '<line class="mid" x1="0" y1="{}" x2="{}" y2="{}"/><line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg>',
+        css,
+        width,
+        height,
+        _role(links),
+        label,
+        height / 2,
+        width,
+        height / 2,
+        height,
+        width,
+        height,
+        links,
     )
-    below = Markup("").join(Markup("<span>{}</span>").format(each) for each in axes.x)
+    below = Markup("").join(html("<span>{}</span>", each) for each in axes.x)
     legend = Markup("").join(
-        Markup(
-            '<span><svg viewBox="0 0 9 9" aria-hidden="true"><rect class="{}" width="9" height="9" rx="2"/></svg>{}</span>'
-        ).format(each, name)
+        html(
+            '<span><svg viewBox="0 0 9 9" aria-hidden="true"><rect class="{}" width="9" height="9" rx="2"/></svg>{}</span>',
+            each,
+            name,
+        )
         for each, name in axes.legend
     )
-    return Markup(
+    return html(
         '<div class="chart"><div class="y" aria-hidden="true"><span>{}</span><span>0</span></div>{}'
-        '<div class="x" aria-hidden="true">{}</div>{}</div>'
-    ).format(
-        axes.show(most), svg, below, Markup('<div class="legend">{}</div>').format(legend) if legend else ""
+        '<div class="x" aria-hidden="true">{}</div>{}</div>',
+        axes.show(most),
+        svg,
+        below,
+        html('<div class="legend">{}</div>', legend) if legend else "",
     )
 
 
@@ -173,11 +202,20 @@ def attempt_timeline(
     for place, (status, start, end, title) in enumerate(spans):
         shape = STATUS_SHAPES.get(status, "wait")
         rows.append(
-            Markup(
-                '<rect class="m-{}" x="{:.1f}" y="{}" width="{:.1f}" height="10" rx="3"><title>{}</title></rect>'
-            ).format(shape, start * width, place * 16 + 3, max((end - start) * width, 3), title)
+            html(
+                '<rect class="m-{}" x="{:.1f}" y="{}" width="{:.1f}" height="10" rx="3"><title>{}</title></rect>',
+                shape,
+                start * width,
+                place * 16 + 3,
+                max((end - start) * width, 3),
+                title,
+            )
         )
     tall = max(len(spans) * 16, 16)
-    return Markup(
-        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
-    ).format(width, tall, label, Markup("").join(rows))
+    return html(
+        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
+        width,
+        tall,
+        label,
+        Markup("").join(rows),
+    )

@@ -82,8 +82,11 @@ class Reader:
         if not value:
             return Markup("—")
         at = parse(value)
-        return Markup('<time datetime="{}" title="{}" data-relative>{}</time>').format(
-            value, self.absolute(at, job_zone), self.relative(at)
+        return html(
+            '<time datetime="{}" title="{}" data-relative>{}</time>',
+            value,
+            self.absolute(at, job_zone),
+            self.relative(at),
         )
 
     def full_time(self, value: str | None, job_zone: str | None = None) -> Markup:
@@ -92,9 +95,7 @@ class Reader:
             return Markup("—")
         at = parse(value)
         utc = f"{at:%Y-%m-%d %H:%M:%S}Z"
-        return Markup('<time datetime="{}" title="{}">{}</time>').format(
-            value, utc, self.absolute(at, job_zone)
-        )
+        return html('<time datetime="{}" title="{}">{}</time>', value, utc, self.absolute(at, job_zone))
 
     def absolute(self, at: datetime, job_zone: str | None = None) -> str:
         local = at.astimezone(zone_named(self.zone or job_zone or "UTC"))
@@ -112,6 +113,12 @@ class Reader:
         if abs(distance) < timedelta(seconds=1):
             return t("now")
         return t("in {time}", time=text) if distance > timedelta(0) else t("{time} ago", time=text)
+
+
+def html(template: str, *values: object) -> Markup:
+    """Fill a template of ours; every text that is not markup is escaped. As Markup.format, which runs in Python and is slow."""
+    filled = template.format(*(each if isinstance(each, int | float) else escape(each) for each in values))
+    return Markup(filled)  # noqa: S704  # the template is ours, the values are escaped
 
 
 def parse(value: str) -> datetime:
@@ -194,6 +201,8 @@ def shape_of(status: str | None) -> str:
 
 def status_mark(status: str | None, word: str) -> Markup:
     shape = shape_of(status)
-    return Markup(
-        '<span class="status s-{0}"><svg class="icon" aria-hidden="true"><use href="/console/static/icons.svg#{0}"/></svg><span>{1}</span></span>'
-    ).format(shape, escape(word))
+    return html(
+        '<span class="status s-{0}"><svg class="icon" aria-hidden="true"><use href="/console/static/icons.svg#{0}"/></svg><span>{1}</span></span>',
+        shape,
+        escape(word),
+    )

@@ -24,7 +24,7 @@ MOST_HOURS = 24 * 31
 MOST_LANES = 40
 MARKS = 60  # newest records of each lane
 MOST_RUNS = 120  # of all jobs, for a day
-LINES = {"day": 400, "list": 200}  # of the agenda
+LINES = {"day": 400, "list": 120}  # of the agenda
 FEW_LINES = 100  # often enough for the lanes of a day
 VIEWS = (("day", "Day"), ("week", "Week"), ("heat", "Minutes"), ("list", "List"))
 
