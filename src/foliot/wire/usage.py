@@ -41,7 +41,15 @@ Unit = Annotated[
         )
     ),
 ]
-UsageAmounts = Annotated[dict[Unit, Amount], Field(max_length=MOST_UNITS)]
+
+
+def _closed(schema: dict[str, Any]) -> None:
+    """Describe a map of units: pydantic's own description takes any value under a name that is no unit."""
+    ((pattern, amount),) = schema.pop("patternProperties").items()
+    schema |= {"propertyNames": {"pattern": pattern}, "additionalProperties": amount}
+
+
+UsageAmounts = Annotated[dict[Unit, Amount], Field(max_length=MOST_UNITS, json_schema_extra=_closed)]
 SEEN = {"tokens": "1200", "usd": "0.0123"}
 
 
