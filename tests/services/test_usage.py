@@ -209,6 +209,22 @@ async def test_a_budget_of_the_workspace_closes_its_schedules_until_the_day_ends
     assert len(await work(driver)) >= 1
 
 
+async def test_a_second_budget_that_ends_sooner_does_not_open_schedules_earlier(
+    driver: ServiceDriver,
+) -> None:
+    """A run that was started before uses up the day's tokens after the month's money."""
+    scope = Scope(driver.workspace, ANA)
+    job = await driver.job()
+    budgets = [Budget("usd", Decimal(3)), Budget("tokens", Decimal(3), BudgetPeriod.DAY)]
+    await usage.set_budgets(driver.database, scope, budgets)
+    await work(driver, usd="4")
+    month = (await usage.list_budgets(driver.database, scope)).closed_until
+    await run_control.run_now(driver.database, scope, job)
+    [run] = await driver.claim()
+    await report(driver.database, [spent(driver, run, tokens="4")])
+    assert (await usage.list_budgets(driver.database, scope)).closed_until == month
+
+
 async def test_a_lower_budget_than_what_is_used_closes_schedules_at_once(driver: ServiceDriver) -> None:
     scope = Scope(driver.workspace, ANA)
     await driver.job()

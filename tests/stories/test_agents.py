@@ -97,7 +97,11 @@ async def live_through_a_reminder(client: Client, stranger: Client) -> None:
         "resume_job": {"job": job},
         "skip_next": {"job": job, "reason": "mine now"},
         "undo_skip": {"job": job},
-        "update_job": {"job": job, "revision": made["job"]["revision"], "changes": {"description": "mine now"}},
+        "update_job": {
+            "job": job,
+            "revision": made["job"]["revision"],
+            "changes": {"description": "mine now"},
+        },
         "revert_job": {"job": job, "to_revision": made["job"]["revision"]},
         "run_now": {"job": job},
         "explain": {"job": job},

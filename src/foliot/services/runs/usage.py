@@ -129,7 +129,7 @@ async def set_budgets(database: Database, scope: Scope, budgets: Sequence[Budget
         spent = await _spent(tx, scope.workspace_id, budgets)
         until = stopped_until(spent, tx.now)
         if until is not None or await fire_quotas.closed_until(tx) is not None:
-            await fire_quotas.close(tx, scope.workspace_id, until)
+            await fire_quotas.set_closed_until(tx, scope.workspace_id, until)
         await append_audit(
             tx,
             "budgets.set",
