@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -207,6 +207,31 @@ async def test_a_budget_of_the_workspace_closes_its_schedules_until_the_day_ends
     assert await work(driver) == []
     driver.clock.advance(tomorrow - driver.clock.now())
     assert len(await work(driver)) >= 1
+
+
+async def test_usage_on_both_sides_of_midnight_belongs_to_two_months(driver: ServiceDriver) -> None:
+    """The month is that of UTC, and of the end of the attempt: the second run begins before midnight."""
+    scope = Scope(driver.workspace, ANA)
+    await driver.job(Interval(MINUTE), overlap=Overlap(OverlapRule.CONCURRENT), budgets=(USD,))
+    await usage.set_budgets(driver.database, scope, [USD])
+    midnight = datetime(2027, 2, 1, tzinfo=UTC)
+    driver.clock.advance(midnight - MINUTE - driver.clock.now())
+    await driver.tick(timedelta(seconds=30))
+    runs = await driver.claim()
+    await driver.tick(timedelta(seconds=30) - timedelta(microseconds=1))
+    runs += await driver.claim()
+    first, second = runs
+    await report(driver.database, [spent(driver, first, usd="9")])
+    driver.clock.advance(timedelta(microseconds=1))
+    assert driver.clock.now() == midnight
+    await report(driver.database, [spent(driver, second, usd="9")])
+    for month in (date(2027, 1, 1), date(2027, 2, 1)):
+        found = await usage.month_usage(driver.database, scope, month=month)
+        assert (found.totals, [each.day.month for each in found.days]) == ({"usd": Decimal(9)}, [month.month])
+    assert (driver.status(), found.closed_until, found.budgets[0].spent) == ("active", None, Decimal(9))
+    assert [event for event, _ in notices(driver)] == [
+        "budget_warning"
+    ] * 4  # of the job and the workspace, each month
 
 
 async def test_a_second_budget_that_ends_sooner_does_not_open_schedules_earlier(
