@@ -184,8 +184,9 @@ class PreviewAnswer(Answer):
 
 class ExplainAnswer(Answer):
     verdict: str
-    facts: list[str]
+    untrusted_facts: list[str] = Field(description="With the error that a run reported, in its own words.")
     what_next: list[str] = Field(description="What can be done about it.")
+    note: str = UNTRUSTED
 
 
 class AgendaLineBrief(BaseModel):

@@ -182,7 +182,10 @@ class ReadTools:
             else:
                 found = await client.jobs.explain((await find_job(client, job or "")).id, at=at)
         return ExplainAnswer(
-            sentence=found.sentence, verdict=found.verdict, facts=found.facts, what_next=found.what_next
+            sentence=found.sentence,
+            verdict=found.verdict,
+            untrusted_facts=found.facts,
+            what_next=found.what_next,
         )
 
     @tool(AgendaAnswer)
