@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -207,6 +207,47 @@ async def test_a_budget_of_the_workspace_closes_its_schedules_until_the_day_ends
     assert await work(driver) == []
     driver.clock.advance(tomorrow - driver.clock.now())
     assert len(await work(driver)) >= 1
+
+
+async def test_usage_on_both_sides_of_midnight_belongs_to_two_months(driver: ServiceDriver) -> None:
+    """The month is that of UTC, and of the end of the attempt: the second run begins before midnight."""
+    scope = Scope(driver.workspace, ANA)
+    await driver.job(Interval(MINUTE), overlap=Overlap(OverlapRule.CONCURRENT), budgets=(USD,))
+    await usage.set_budgets(driver.database, scope, [USD])
+    midnight = datetime(2027, 2, 1, tzinfo=UTC)
+    driver.clock.advance(midnight - MINUTE - driver.clock.now())
+    await driver.tick(timedelta(seconds=30))
+    runs = await driver.claim()
+    await driver.tick(timedelta(seconds=30) - timedelta(microseconds=1))
+    runs += await driver.claim()
+    first, second = runs
+    await report(driver.database, [spent(driver, first, usd="9")])
+    driver.clock.advance(timedelta(microseconds=1))
+    assert driver.clock.now() == midnight
+    await report(driver.database, [spent(driver, second, usd="9")])
+    for month in (date(2027, 1, 1), date(2027, 2, 1)):
+        found = await usage.month_usage(driver.database, scope, month=month)
+        assert (found.totals, [each.day.month for each in found.days]) == ({"usd": Decimal(9)}, [month.month])
+    assert (driver.status(), found.closed_until, found.budgets[0].spent) == ("active", None, Decimal(9))
+    assert [event for event, _ in notices(driver)] == [
+        "budget_warning"
+    ] * 4  # of the job and the workspace, each month
+
+
+async def test_a_second_budget_that_ends_sooner_does_not_open_schedules_earlier(
+    driver: ServiceDriver,
+) -> None:
+    """A run that was started before uses up the day's tokens after the month's money."""
+    scope = Scope(driver.workspace, ANA)
+    job = await driver.job()
+    budgets = [Budget("usd", Decimal(3)), Budget("tokens", Decimal(3), BudgetPeriod.DAY)]
+    await usage.set_budgets(driver.database, scope, budgets)
+    await work(driver, usd="4")
+    month = (await usage.list_budgets(driver.database, scope)).closed_until
+    await run_control.run_now(driver.database, scope, job)
+    [run] = await driver.claim()
+    await report(driver.database, [spent(driver, run, tokens="4")])
+    assert (await usage.list_budgets(driver.database, scope)).closed_until == month
 
 
 async def test_a_lower_budget_than_what_is_used_closes_schedules_at_once(driver: ServiceDriver) -> None:

@@ -77,6 +77,41 @@ async def test_an_illegal_pause_or_resume_of_a_schedule_is_a_bad_request(api: Ap
     assert (paused["status"], paused["next_run_at"]) == ("paused", None)
     await ask(api, "POST", f"{path}/pause/", 400)
     assert (await ask(api, "POST", f"{path}/resume/"))["status"] == "active"
+    await ask(api, "POST", f"/jobs/{made['id']}/disable", json={})
+    assert (await ask(api, "GET", f"{path}/"))["status"] == "paused"
+    assert (await ask(api, "POST", f"{path}/resume/"))["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "seconds"),
+    [({"kind": "manual"}, None), ({"kind": "cron", "expr": "0 9 * * *"}, None), ({"kind": "interval", "every": "1.5s"}, 1)],
+)  # fmt: skip
+async def test_a_job_of_any_schedule_is_shown_paused_and_resumed_as_a_schedule(
+    api: ApiHarness, schedule: dict[str, Any], seconds: int | None
+) -> None:
+    event = {"name": "a", "type": "event", "config": {"url": "https://example.test"}, "schedule": schedule}
+    job = await ask(api, "POST", "/jobs", 201, json=event)
+    path = f"/schedules/{job['id']}"
+    assert (await ask(api, "GET", f"{path}/"))["interval_seconds"] == seconds
+    assert (await ask(api, "POST", f"{path}/pause/"))["status"] == "paused"
+    assert (await ask(api, "POST", f"{path}/resume/"))["status"] == "active"
+
+
+async def test_schedules_are_found_behind_other_jobs_that_send_events(api: ApiHarness) -> None:
+    made = [
+        await ask(api, "POST", "/schedules/", 201, json={**DAILY_REPORT, "workflow_id": n}) for n in (1, 2)
+    ]
+    event = {
+        "name": "a",
+        "type": "event",
+        "config": {"url": "https://example.test"},
+        "schedule": {"kind": "manual"},
+    }
+    await ask(api, "POST", "/jobs", 201, json=event)
+    for number, each in enumerate(made, 1):
+        found = await ask(api, "GET", f"/schedules/?limit=1&workflow_id={number}")
+        assert [one["id"] for one in found["items"]] == [each["id"]]
+    assert len((await ask(api, "GET", "/schedules/?limit=1"))["items"]) == 1
 
 
 @pytest.mark.requirement("S3-20")
@@ -271,6 +306,8 @@ async def test_older_names_of_job_fields_are_taken_beside_those_of_the_api(api: 
     [
         ({"interval_ms": "60000"}, "/schedule/every"),
         ({"interval_ms": [1]}, "/schedule/every"),
+        ({"interval_ms": 10**400}, "/schedule/every"),
+        ({"retryPolicy": {"backoffMs": 10**400}}, "/retry/base"),
         ({"schedule_kind": "odd"}, "/schedule"),
         ({"schedule_kind": {"a": 1}}, "/schedule"),
         ({"schedule_kind": "cron"}, "/schedule/expr"),
@@ -287,6 +324,12 @@ async def test_an_older_field_with_a_wrong_value_is_refused_by_name(
     answer = await api.request("POST", "/jobs?dry_run=true", json=body)
     assert answer.status_code == 422, answer.text
     assert [each["pointer"] for each in answer.json()["errors"]] == [pointer]
+
+
+async def test_an_older_field_does_not_let_a_field_be_named_twice(api: ApiHarness) -> None:
+    raw = b'{"name": "a", "name": "b", "interval_ms": 60000, "payload_text": "Hello."}'
+    answer = await api.request("POST", "/jobs", content=raw, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, "twice" in answer.text) == (400, True), answer.text
 
 
 async def test_a_body_that_is_nested_too_deeply_is_refused_before_and_after_sign_in(api: ApiHarness) -> None:

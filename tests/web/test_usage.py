@@ -45,7 +45,8 @@ async def test_usage_of_a_remote_worker_is_on_the_run_and_in_the_sums(
     assert (of_job["totals"], of_job["budgets"][0]["used"]) == ({"usd": "0.3"}, "0.3")
     assert of_job["budgets"][0]["level"] == "within"
     assert (await api.request("GET", "/usage?month=2020-01")).json()["totals"] == {}
-    assert (await api.request("GET", "/usage?month=2020-13")).status_code == 422
+    for month in ("2020-13", "9999-12"):
+        assert (await api.request("GET", f"/usage?month={month}")).status_code == 422
     assert (await api.request("GET", "/usage", who="globex")).json()["totals"] == {}
     assert (await api.request("GET", f"/usage?job={job['id']}", who="globex")).status_code == 404
 
@@ -96,6 +97,16 @@ async def test_what_is_no_usage_is_refused(
     answer = await api.request("POST", f"/runs/{run['id']}/usage", json={"usage": usage})
     assert answer.status_code == 422
     assert pointer in problems(answer)
+
+
+async def test_sums_may_be_larger_than_any_single_amount(api: ApiHarness, clock: ManualClock) -> None:
+    largest = 10**15 - 1
+    job, run = await worked(api, clock, {"tokens": largest}, budgets=[{**BUDGET, "unit": "tokens"}])
+    seen = await api.request("POST", f"/runs/{run['id']}/usage", json={"usage": {"tokens": largest}})
+    assert (seen.status_code, seen.json()["usage"]) == (200, {"tokens": str(2 * largest)})
+    found = (await api.request("GET", f"/usage?job={job['id']}")).json()
+    assert (found["totals"], found["jobs"][0]["usage"]) == ({"tokens": str(2 * largest)},) * 2
+    assert (found["days"][0]["usage"], found["budgets"][0]["used"]) == (found["totals"], str(2 * largest))
 
 
 async def test_budgets_of_the_workspace_are_set_by_administrators_and_read_by_all(

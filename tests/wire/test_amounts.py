@@ -10,7 +10,7 @@ from foliot.wire.amounts import read_amount, write_amount
 
 
 @pytest.mark.parametrize(
-    ("value", "amount"), [(0, "0"), ("0.10", "0.1"), ("5e6", "5000000"), (0.1 + 0.2, "0.3"), ("0.000000001", "0.000000001")]
+    ("value", "amount"), [(0, "0"), ("0.10", "0.1"), ("5e6", "5000000"), (0.1 + 0.2, "0.3"), ("0.000000001", "0.000000001"), ("-0", "0")]
 )  # fmt: skip
 def test_numbers_and_their_text_are_amounts(value: object, amount: str) -> None:
     assert read_amount(value) == Decimal(amount)

@@ -41,6 +41,12 @@ async def test_parameters_reach_the_action_by_name(parameters: Any) -> None:
     assert result.output == {"entity": "Leads", "full": True}
 
 
+def test_a_parameter_that_is_named_twice_is_refused() -> None:
+    twice = [{"Name": "entity", "Value": "Leads"}, {"Name": "entity", "Value": "Orders"}]
+    with pytest.raises(ValueError, match="twice"):
+        ActionConfig.model_validate({"action": "vectorize", "parameters": twice})
+
+
 async def test_an_unknown_action_fails_for_good_and_names_the_known() -> None:
     result = await run({"action": "fly"})
     assert isinstance(result.outcome, Failed)

@@ -204,6 +204,7 @@ async def test_no_turn_begins_once_the_budget_is_used(bounds: dict[str, Any]) ->
         ((400, {"error": "no such model"}), ("http_status", True)),
         ((401, {"error": "bad key"}), ("http_status", False)),
         (b"<html>", ("agent_answer_invalid", False)),
+        (b"[" * 100_000, ("agent_answer_invalid", False)),
         ({"choices": []}, ("agent_answer_invalid", False)),
         ({"choices": [{"message": None}]}, ("agent_answer_invalid", False)),
         ([1, 2], ("agent_answer_invalid", False)),
@@ -255,6 +256,22 @@ async def test_usage_that_is_no_number_counts_as_none() -> None:
     assert (isinstance(done.outcome, Succeeded), ctx.used) == (True, {})
 
 
+async def test_a_cost_beyond_the_largest_amount_counts_as_the_largest() -> None:
+    dear = completion("Yes.") | {"usage": {"prompt_tokens": 10**11, "completion_tokens": 0}}
+    ctx = FakeContext()
+    async with peer(dear) as at:
+        done = await run(at, ctx, price={"input_per_million": "999999999999999"})
+    assert isinstance(done.outcome, Succeeded)
+    assert (ctx.used["tokens"], ctx.used["usd"]) == (Decimal(10**11), Decimal(10**15 - 1))
+
+
+async def test_arguments_that_are_nested_too_deeply_are_an_answer_for_the_model() -> None:
+    async with peer(completion(calls=[call_of("list_jobs", "[" * 100_000)]), completion("Done.")) as at:
+        done = await run(at, tools=tools(at, "list_jobs"))
+    assert isinstance(done.outcome, Succeeded)
+    assert (at.called, "no JSON object" in at.asked[1]["messages"][-1]["content"]) == ([], True)
+
+
 async def test_text_of_the_input_is_not_filled_in_twice() -> None:
     async with peer(completion("Yes.")) as at:
         handler = AgentHandler(Egress(networks(("127.0.0.0/8",))), ManualClock(NOW))
@@ -276,6 +293,7 @@ def test_the_configuration_is_checked_when_a_job_is_written() -> None:
         {**good, "tools": {"url": "https://f.example/mcp", "allow": []}},
         {**good, "prompt": "{{run.nothing}}"},
         {**good, "budget": {"cost": "-1"}},
+        {**good, "budget": {"cost": "1"}},
     ):
         with pytest.raises(ValueError, match="validation"):
             AgentConfig.model_validate(wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +47,28 @@ async def test_an_event_names_its_job_and_its_repetition() -> None:
         "workflow_id": 1,
         "trigger_node_id": "t-1",
     }
+
+
+async def test_braces_in_a_name_or_a_payload_are_sent_as_they_are() -> None:
+    async with target(OK) as (url, came):
+        events = EventHandler(handler())
+        given = {"text": "{{run.id}}", "{{job.id}}": ["{{ customer }}"]}
+        await events.run(Assignment(replace(CTX, job="Say {{run.id}}"), {"url": url}, given))
+        await events.close()
+    body = json.loads(came[0].partition(b"\r\n\r\n")[2])
+    assert (body["scheduled_job_name"], body["payload"]) == ("Say {{run.id}}", given)
+
+
+def test_an_event_takes_no_body_of_its_own() -> None:
+    with pytest.raises(ValueError, match="body"):
+        EventConfig.model_validate({"url": "https://example.test", "body": {"a": 1}})
+
+
+async def test_an_answer_that_is_nested_too_deeply_is_a_success_without_usage() -> None:
+    deep = b"[" * 60_000
+    async with target(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(deep) + deep) as (url, _):
+        result = await run({"url": url, "usage": {"tokens": "usage.tokens"}})
+    assert isinstance(result.outcome, Succeeded)
 
 
 async def test_a_job_without_an_endpoint_uses_the_one_of_the_worker() -> None:

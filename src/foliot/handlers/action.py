@@ -14,12 +14,15 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
-from foliot.wire.shape import Shape
+from foliot.wire.shape import Shape, refusal
 
 
 def _by_name(value: Any) -> Any:
     if isinstance(value, list) and all(isinstance(each, dict) and "Name" in each for each in value):
-        return {str(each["Name"]): each.get("Value") for each in value}
+        found = {str(each["Name"]): each.get("Value") for each in value}
+        if len(found) < len(value):
+            raise refusal("parameter_twice", "A parameter is named twice.", "Keep one of them.")
+        return found
     return value
 
 

@@ -15,7 +15,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from foliot import __version__
 from foliot.clock import Clock, SystemClock
@@ -28,9 +28,9 @@ from foliot.handlers.http import check_address, classify_answer, send_request
 from foliot.handlers.mcp_tools import McpTools, ToolServerFailed
 from foliot.handlers.placeholders import check_names, fill_text, needed_values
 from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
-from foliot.wire.amounts import DECIMALS, read_amount
+from foliot.wire.amounts import DECIMALS, LARGEST, read_amount, write_amount
 from foliot.wire.durations import Duration, read_duration
-from foliot.wire.shape import Shape
+from foliot.wire.shape import Shape, refusal
 from foliot.wire.usage import Amount, Unit
 
 KEPT = 1024 * 1024  # bytes of one answer
@@ -94,6 +94,14 @@ class AgentConfig(Shape):
         default=timedelta(minutes=2), description="Of one request to the model or a tool."
     )
 
+    @model_validator(mode="after")
+    def _cost_has_a_price(self) -> AgentConfig:
+        if self.budget.cost is not None and self.price is None:
+            raise refusal(
+                "cost_without_price", "A budget of cost needs a price.", "Give `price`, or bound `tokens`."
+            )
+        return self
+
 
 @dataclass(slots=True)
 class Spent:
@@ -115,7 +123,7 @@ class Spent:
         self.tokens += given + made
         if (price := self.config.price) is not None:
             cost = (given * price.input_per_million + made * price.output_per_million) / 1_000_000
-            found[price.unit] = read_amount(round(cost, DECIMALS))
+            found[price.unit] = read_amount(round(min(cost, LARGEST - 1), DECIMALS))
             self.cost += found[price.unit]
         return {unit: amount for unit, amount in found.items() if amount}
 
@@ -124,7 +132,7 @@ class Spent:
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"{self.tokens:,} of {budget.tokens:,} tokens are used."
         if budget.cost is not None and self.config.price is not None and self.cost >= budget.cost:
-            return f"{self.cost} of {budget.cost} {self.config.price.unit} are used."
+            return f"{write_amount(self.cost)} of {budget.cost} {self.config.price.unit} are used."
         return None
 
 
@@ -244,7 +252,7 @@ class _Conversation:
             self._ctx.spend(self._spent.add(data.get("usage")))
             choice = data["choices"][0]
             message, ended = dict(choice["message"]), str(choice.get("finish_reason") or "stop")
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             cut = " It was cut: it is too long." if answer.truncated else ""
             return failed("agent_answer_invalid", f"The endpoint's answer is no chat completion.{cut}")
         return message, ended
@@ -258,7 +266,7 @@ class _Conversation:
         try:
             arguments = json.loads(text)
             is_object = isinstance(arguments, dict)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments, is_object = {}, False
         if self._tools is None:
             found = f"Error: there is no tool {name!r}."

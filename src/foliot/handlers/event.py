@@ -28,6 +28,7 @@ class EventConfig(HttpConfig):
     success_when: SuccessWhen | None = Field(
         default=SuccessWhen(), description="How to ask for the end of work that was accepted with 202."
     )
+    body: None = Field(default=None, description="None: the event is the body.")
     method: str = Field(default="POST", pattern=described("^POST$", "An event is sent by POST."))
 
 
@@ -51,10 +52,11 @@ class EventHandler:
             return failed("event_unheard", message)
         event: dict[str, Any] = {
             "event": config.get("event", "schedule"),
-            "scheduled_job_id": ctx.job_id,
-            "scheduled_job_name": ctx.job,
+            # Placeholders, which the request fills in once: braces in a name or a payload stay as they are.
+            "scheduled_job_id": "{{job.id}}",
+            "scheduled_job_name": "{{job.name}}",
             "repeat_number": max(0, ctx.number - 1),
-            "payload": dict(assignment.input),
+            "payload": "{{run.input}}",
             "workflow_id": config.get("workflow_id"),
             "trigger_node_id": config.get("trigger_node_id"),
         }

@@ -343,7 +343,7 @@ def _field(body: bytes, path: str) -> Any:
         value = json.loads(body)
         for part in path.split("."):
             value = value[part]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
     return value
 

@@ -122,7 +122,7 @@ def _message_of(answer: HttpAnswer) -> dict[str, Any] | None:
     for each in reversed(texts):
         try:
             found = json.loads(each)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict) and ("result" in found or "error" in found):
             return found

@@ -32,7 +32,18 @@ def read_amount(value: object) -> Decimal:
     rounded = round(amount, DECIMALS)
     if rounded != amount and not isinstance(value, float):
         raise ValueError(f"An amount has at most {DECIMALS} decimals.")
-    return Decimal(write_amount(rounded))
+    return Decimal(write_amount(abs(rounded)))  # without the sign of -0
+
+
+def read_sum(value: object) -> Decimal:
+    """Return a sum of amounts, which has no largest value. Raise ValueError where it is none."""
+    try:
+        total = Decimal(str(value))
+    except InvalidOperation:
+        raise ValueError("This is not a number.") from None
+    if not total.is_finite() or total < 0:
+        raise ValueError("A sum of amounts is at least 0.")
+    return total
 
 
 def write_amount(amount: Decimal) -> str:

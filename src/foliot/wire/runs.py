@@ -9,7 +9,7 @@ from pydantic import Field
 from foliot.wire.instants import Id, Instant, WallTime
 from foliot.wire.jobs import JsonObject
 from foliot.wire.shape import Shape
-from foliot.wire.usage import Amount
+from foliot.wire.usage import Sum
 
 RunStatus = Literal[
     "ready", "waiting", "running", "succeeded", "failed", "timed_out", "interrupted", "cancelled", "skipped"
@@ -155,7 +155,7 @@ class RunOut(Shape):
     progress: ProgressOut | None = Field(
         default=None, description="While it runs and reports progress; at most a second old."
     )
-    usage: dict[str, Amount] | None = Field(
+    usage: dict[str, Sum] | None = Field(
         default=None,
         description="What its attempts used, by unit, as reported when each ended; null in lists.",
         examples=[{"tokens": "1200", "usd": "0.0123"}],

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema
 
-from foliot.wire.amounts import MOST_UNITS, UNIT, read_amount, write_amount
+from foliot.wire.amounts import MOST_UNITS, UNIT, read_amount, read_sum, write_amount
 from foliot.wire.instants import Day, Id, Instant
 from foliot.wire.shape import Shape, described, refusal
 
@@ -31,6 +31,12 @@ Amount = Annotated[
             ]
         }
     ),
+]
+Sum = Annotated[
+    Decimal,
+    BeforeValidator(read_sum),
+    PlainSerializer(write_amount, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d{1,9})?$"}),
 ]
 Unit = Annotated[
     str,
@@ -70,7 +76,7 @@ class BudgetsIn(Shape):
 
 
 class BudgetOut(BudgetIn):
-    used: Amount = Field(description="In the current period.", examples=["12.5"])
+    used: Sum = Field(description="In the current period.", examples=["12.5"])
     level: Literal["within", "warning", "exceeded"]
     resets_at: Instant = Field(description="When the next period starts.")
 
@@ -85,20 +91,20 @@ class BudgetsOut(Shape):
 
 class UsageDayOut(Shape):
     day: Day
-    usage: dict[str, Amount]
+    usage: dict[str, Sum]
 
 
 class JobUsageOut(Shape):
     job_id: Id
     job_name: str
-    usage: dict[str, Amount]
+    usage: dict[str, Sum]
 
 
 class UsageOut(Shape):
     """Sums of what runs used, by the UTC day on which their attempts ended."""
 
     month: str = Field(examples=["2026-11"])
-    totals: dict[str, Amount] = Field(
+    totals: dict[str, Sum] = Field(
         description="Of the workspace or, with `job`, of the job.", examples=[SEEN]
     )
     days: list[UsageDayOut] = Field(description="Oldest first; days without usage are left out.")

@@ -72,7 +72,7 @@ async def month_usage(
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         start = month or period_start(BudgetPeriod.MONTH, tx.now)
-        end = (start + timedelta(days=32)).replace(day=1)
+        end = _month_end(start)
         budgets: Sequence[Budget] = ()
         subject: UUID | None = scope.workspace_id if scope.visible_owner is None else None
         if job_id is not None:
@@ -129,7 +129,7 @@ async def set_budgets(database: Database, scope: Scope, budgets: Sequence[Budget
         spent = await _spent(tx, scope.workspace_id, budgets)
         until = stopped_until(spent, tx.now)
         if until is not None or await fire_quotas.closed_until(tx) is not None:
-            await fire_quotas.close(tx, scope.workspace_id, until)
+            await fire_quotas.set_closed_until(tx, scope.workspace_id, until)
         await append_audit(
             tx,
             "budgets.set",
@@ -150,6 +150,14 @@ async def _spent(tx: Tx, subject: UUID, budgets: Sequence[Budget]) -> tuple[Spen
         each.unit: each for each in await usage.list_sums(tx, [subject], month, today + timedelta(days=1))
     }
     return tuple(SpentBudget(each, _used(sums.get(each.unit), each)) for each in budgets)
+
+
+def _month_end(start: date) -> date:
+    """Return the first day of the next month."""
+    try:
+        return (start + timedelta(days=32)).replace(day=1)
+    except OverflowError:
+        raise Invalid("No month follows this one.", pointer="/month", hint="Write it like 2026-11.") from None
 
 
 def _used(found: UsageSum | None, budget: Budget) -> Decimal:

@@ -100,9 +100,14 @@ async def used_up_until(tx: Tx, job_id: JobId) -> datetime | None:
     return datetime.combine(today, time.min, UTC) + timedelta(days=1)
 
 
-async def close(tx: Tx, workspace_id: WorkspaceId, until: datetime | None) -> None:
-    """Stop all schedules of the workspace until then, because a budget is used up; None opens them."""
+async def close(tx: Tx, workspace_id: WorkspaceId, until: datetime) -> None:
+    """Stop all schedules of the workspace at least until then, because a budget is used up."""
     await tx.execute(sql.fire_quotas.close, {"workspace_id": workspace_id, "until": until})
+
+
+async def set_closed_until(tx: Tx, workspace_id: WorkspaceId, until: datetime | None) -> None:
+    """Stop them exactly until then, as all budgets together say; None opens them."""
+    await tx.execute(sql.fire_quotas.set_closed_until, {"workspace_id": workspace_id, "until": until})
 
 
 async def closed_until(tx: Tx) -> datetime | None:

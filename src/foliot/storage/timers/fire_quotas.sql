@@ -34,6 +34,12 @@ WITH kept AS (UPDATE fire_quotas SET per_day = NULL
 DELETE FROM fire_quotas WHERE workspace_id = %(workspace_id)s AND subject_id = %(subject_id)s AND closed_until IS NULL;
 
 -- name: close
+-- Never earlier than known: a budget that ends later may be used up as well.
+INSERT INTO fire_quotas AS known (workspace_id, subject_id, closed_until) VALUES (%(workspace_id)s, %(workspace_id)s, %(until)s)
+    ON CONFLICT (workspace_id, subject_id) DO UPDATE SET closed_until = EXCLUDED.closed_until
+ WHERE known.closed_until IS NULL OR known.closed_until < EXCLUDED.closed_until;
+
+-- name: set_closed_until
 INSERT INTO fire_quotas AS known (workspace_id, subject_id, closed_until) VALUES (%(workspace_id)s, %(workspace_id)s, %(until)s)
     ON CONFLICT (workspace_id, subject_id) DO UPDATE SET closed_until = EXCLUDED.closed_until
  WHERE known.closed_until IS DISTINCT FROM EXCLUDED.closed_until;

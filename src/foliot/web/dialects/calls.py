@@ -11,6 +11,7 @@ from fastapi import Request
 from foliot.domain.errors import FoliotError
 from foliot.services.identity.authentication import Caller
 from foliot.web.internal_calls import RouteCall, call_route
+from foliot.wire.durations import read_duration
 
 Json = dict[str, Any]
 
@@ -51,18 +52,7 @@ def duration(milliseconds: float) -> str:
 
 def seconds_of(text: str) -> int:
     """Whole seconds of a duration as the API writes it, such as 1h30m."""
-    units = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-    total, number = 0, ""
-    at = 0
-    while at < len(text):
-        if text[at].isdigit():
-            number += text[at]
-            at += 1
-            continue
-        unit = "ms" if text.startswith("ms", at) else text[at]
-        total += int(number or 0) * units[unit]
-        number, at = "", at + len(unit)
-    return total // 1000
+    return int(read_duration(text).total_seconds())
 
 
 def first_reason(error: FoliotError) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from math import isfinite
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from foliot.web.dialects.calls import Json, duration
+from foliot.web.strict_json import InvalidJson, read_json
 
 _JOBS = re.compile(rb"/api/v1/jobs(?:/[^/]+)?")
 SNAKE = frozenset(
@@ -82,8 +82,8 @@ class _Replay:
 def _rewritten(raw: bytes) -> bytes | None:
     """The body with the names of the API; None where it has none of a dialect, or is no JSON object."""
     try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
+        body = read_json(raw)
+    except InvalidJson:
         return None  # the API refuses it by name
     if not isinstance(body, dict) or not (SNAKE | CAMEL) & body.keys():
         return None
@@ -148,4 +148,4 @@ def _schedule(body: Json, fields: Json) -> None:
 
 def _duration(milliseconds: Any) -> Any:
     is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-    return duration(milliseconds) if is_number and isfinite(milliseconds) else milliseconds
+    return duration(milliseconds) if is_number else milliseconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
@@ -14,6 +13,7 @@ from foliot.web.auth import Editor, Operator, Viewer
 from foliot.web.dialects.calls import ApiCalls, Json, duration, first_reason, job_path, seconds_of
 from foliot.web.errors import Refused
 from foliot.web.routes import api_router
+from foliot.wire.durations import read_duration
 from foliot.wire.shape import Shape
 
 routes = api_router("dialects")
@@ -80,13 +80,19 @@ async def list_schedules(
     workflow_id: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
 ) -> Json:
-    query = [("type", "event"), ("limit", str(limit))]
+    query = [("type", "event"), ("limit", "200")]
     query += [
         ("status", ours) for ours, theirs in STATUSES.items() if theirs == status and ours != "archived"
     ]
-    found = await ApiCalls(request, caller).get("/jobs", query)
-    items = [_schedule(job) for job in found["items"] if _is_ours(job)]
-    items = [each for each in items if workflow_id is None or str(each["workflow_id"]) == workflow_id]
+    api, items, cursor = ApiCalls(request, caller), list[Json](), list[tuple[str, str]]()
+    while len(items) < limit:  # the API filters neither by the mark nor by the workflow
+        found = await api.get("/jobs", query + cursor)
+        shown = [_schedule(job) for job in found["items"] if _is_ours(job)]
+        items += [each for each in shown if workflow_id is None or str(each["workflow_id"]) == workflow_id]
+        if found["next_cursor"] is None:
+            break
+        cursor = [("cursor", found["next_cursor"])]
+    items = items[:limit]
     return {"items": items, "total": len(items)}
 
 
@@ -118,11 +124,13 @@ async def resume_schedule(schedule_id: str, caller: Operator, request: Request) 
     """Resume. The interval counts from now on."""
     api = ApiCalls(request, caller)
     job = await api.get(job_path(schedule_id))
-    if job["status"] != "paused":
+    if STATUSES[job["status"]] != "paused":
         raise Refused(400, "The schedule is not paused.")
-    interval = timedelta(seconds=seconds_of(job["schedule"]["every"]))
-    anchor = (request.app.state.database.clock or SystemClock()).now() - interval
-    await api.patch(job_path(schedule_id), {"schedule": {"anchor": anchor.isoformat()}})
+    if job["schedule"]["kind"] == "interval":
+        anchor = (request.app.state.database.clock or SystemClock()).now() - read_duration(
+            job["schedule"]["every"]
+        )
+        await api.patch(job_path(schedule_id), {"schedule": {"anchor": anchor.isoformat()}})
     return await _move(api, schedule_id, "resume")
 
 
