@@ -75,6 +75,8 @@ async def test_a_workspace_is_made_changed_worked_in_and_put_away(run_command: R
     assert wrong.code == 2
     assert 'Unknown quota "jbos".' in wrong.err
     assert (await run_command("whoami", "-w", "acme")).json["workspace"]["slug"] == "acme"
+    added = await run_command("members", "add", "Ada", "--role", "editor", "-w", "acme", "-o", "table")
+    assert '--name "its first key" --workspace acme' in added.err
     assert (await run_command("workspaces", "archive", "acme", "--yes")).code == 0
     listed = (await run_command("workspaces", "list")).json["items"]
     assert [each["slug"] for each in listed] == ["default"]

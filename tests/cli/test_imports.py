@@ -65,6 +65,11 @@ async def test_a_table_shows_each_record_and_how_to_review(run_command: RunComma
     assert "4 imported, 2 rejected" in said.out
     assert "@fortnightly is not a schedule of cron." in " ".join(said.out.split())
     assert "foliot jobs list status:disabled" in said.out
+    again = await run_command(
+        "import", "system-crontab", str(FILES / "system-crontab"), "--shadow", "-o", "table"
+    )
+    assert "4 unchanged" in again.out
+    assert "foliot cutover" not in again.out  # they stay disabled
 
 
 @pytest.mark.parametrize(("source", "file"), [("systemd", "timers.txt"), ("kubernetes", "cronjobs.yaml")])

@@ -97,7 +97,7 @@ async def test_a_name_that_several_have_lists_them_and_one_that_nobody_has_is_no
     nobody = await run_command("jobs", "show", "hell")
     assert nobody.code == 3
     assert 'Job not found: "hell".' in nobody.err
-    assert 'Did you mean "hello"' in nobody.err
+    assert 'Did you mean "hello"?' in nobody.err
 
 
 async def test_a_dry_run_shows_the_sentence_and_the_times_and_makes_nothing(run_command: RunCommand) -> None:
@@ -162,6 +162,15 @@ async def test_pause_resume_run_history_and_delete(run_command: RunCommand) -> N
     await run_command(*HELLO, "--schedule", "0 9 * * *")
     paused = (await run_command("jobs", "pause", "hello", "--until", "2h")).json
     assert (paused["status"], paused["next_run_at"]) == ("paused", None)
+    waits = await run_command("jobs", "next", "hello", "-o", "table")
+    assert "The job is paused until " in waits.err
+    await run_command("jobs", "resume", "hello")
+    again = await run_command("jobs", "pause", "hello", "--until", "3h", "-o", "table")
+    assert again.out.startswith("Paused hello until ")
+    await run_command("jobs", "resume", "hello")
+    await run_command("jobs", "pause", "hello")
+    why = await run_command("why", "hello", "-o", "table")
+    assert " the job is paused by an administrator of the installation" in " ".join(why.out.split())
     assert (await run_command("jobs", "resume", "hello")).json["status"] == "active"
     run = (await run_command("jobs", "run", "hello", "--input", '{"full": true}')).json
     assert (run["trigger"], run["status"], run["number"]) == ("manual", "ready", 1)

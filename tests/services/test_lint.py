@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.policy import Limits, Overlap, OverlapRule
-from foliot.domain.schedule import Cron, Interval, Manual, Schedule
+from foliot.domain.schedule import Cron, Interval, Manual, Schedule, Timetable
+from foliot.domain.schedule_lint import lint
 from foliot.services.jobs import jobs
 from foliot.testing.fixtures import TEST
 from tests.services.workspace_harness import WorkspaceHarness
@@ -61,6 +62,14 @@ async def test_a_usual_job_has_no_warnings(harness: WorkspaceHarness) -> None:
     assert await warnings(harness, make(Cron("0 9 * * 1-5", "Europe/Paris"))) == ()
     assert await warnings(harness, make(Manual())) == ()
     assert await warnings(harness, make(overlap=CONCURRENT, concurrency_key="db")) == ()
+
+
+def test_the_name_of_a_stored_secret_is_not_taken_for_a_secret() -> None:
+    named = {"key": {"secret": "model-key"}, "headers": {"Authorization": {"secret": "crm"}}}
+    now = datetime(2026, 11, 16, tzinfo=UTC)
+    assert lint(replace(make(), config=named), Timetable(DAILY), now) == ()
+    beside = {**named, "token": "s3cret"}
+    assert len(lint(replace(make(), config=beside), Timetable(DAILY), now)) == 1
 
 
 @pytest.mark.requirement("S2-38")

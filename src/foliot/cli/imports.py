@@ -137,7 +137,7 @@ def _page(done: ImportOut, *, shadow: bool) -> Block:
         "They are history: nothing is run again. See: foliot runs list trigger:import"
         if done.source == ImportSource.OPENCLAW_RUNS.value
         else "They record their times and run nothing. Compare: foliot runs list reason:shadow. Then: foliot cutover"
-        if shadow
+        if shadow and any(done.counts.get(each) for each in (ImportResult.IMPORTED, ImportResult.UPDATED))
         else "Imported jobs are disabled. Review: foliot jobs list status:disabled"
     )
     return stack(

@@ -119,7 +119,7 @@ def find_job(client: Client, ref: str) -> JobOut:
         similar = None
     hint = "List them with `foliot jobs list`."
     if similar is not None and similar.items:
-        hint = f"Did you mean {' or '.join(_quoted(job.name) for job in similar.items)}?"
+        hint = f"Did you mean {' or '.join(dict.fromkeys(_quoted(job.name) for job in similar.items))}?"
     raise NotFound(f"Job not found: {_quoted(ref)}.", hint=hint)
 
 

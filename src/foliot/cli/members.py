@@ -88,7 +88,10 @@ def add(
         return
     made = session.client.members.create(name, kind=kind.value, role=role.value, email=email)
     session.show(made, lambda: member_line(made, "Added"))
-    session.note(f'Create a key for it: foliot keys create --member "{made.name}" --name "its first key"')
+    there = "" if session.workspace is None else f" --workspace {session.workspace}"
+    session.note(
+        f'Create a key for it: foliot keys create --member "{made.name}" --name "its first key"{there}'
+    )
 
 
 @app.command()

@@ -122,7 +122,7 @@ class Session:
     ) -> None:
         wire.builds_on_first_use = True
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # to look for them takes 10 ms
-        self._url, self._key_file, self._workspace, self._profile = url, key_file, workspace, profile
+        self._url, self._key_file, self.workspace, self._profile = url, key_file, workspace, profile
         self.requested_format = output
         self.timeout = 30.0  # seconds, for each attempt of a request
 
@@ -147,7 +147,7 @@ class Session:
         from foliot.sdk import Client
 
         key = None if self._key_file is None else read_key_file(self._key_file)
-        return Client(self._url, key, self._workspace, profile=self._profile, timeout=self.timeout)
+        return Client(self._url, key, self.workspace, profile=self._profile, timeout=self.timeout)
 
     def close(self) -> None:
         if "client" in self.__dict__:

@@ -22,11 +22,21 @@ from foliot.domain.errors import Conflict, Denied, Invalid
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
 
+ADMINISTRATOR = "an administrator of the installation"  # whose name a workspace does not see
 KEY_ENTROPY = 31  # bytes: 8 for the public prefix, 23 (184 bits) for the secret
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PREFIX, _SECRET, _CHECKSUM = 8, 32, 6
 _KEY = re.compile(rf"fol_([0-9A-Za-z]{{{_PREFIX}}})_[0-9A-Za-z]{{{_SECRET + _CHECKSUM}}}", re.ASCII)
+
+
+def name_person(by: str) -> str:
+    """Return a name. An id is left where the workspace does not see the principal: an administrator of the installation."""
+    try:
+        UUID(by)
+    except ValueError:
+        return by
+    return ADMINISTRATOR
 
 
 class PrincipalKind(StrEnum):

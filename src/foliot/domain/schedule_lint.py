@@ -13,6 +13,7 @@ from foliot.domain.schedule import Cron, Interval, Manual, Once, PlannedTime, Ti
 from foliot.domain.schedule.dst import TICK
 from foliot.domain.schedule.notes import cautions, dst_note
 from foliot.domain.schedule.zone import naive_utc, span_at
+from foliot.domain.secret_references import name_in
 
 SUB_MINUTE = timedelta(minutes=1)
 LONGEST_TIMEOUT = timedelta(hours=24)
@@ -88,8 +89,10 @@ def _lint(definition: Definition, timetable: Timetable, now: datetime) -> Iterat
 
 
 def _plain_secrets(value: Any) -> Iterator[str]:
-    """Yield the names of fields that look like secrets and hold a plain text."""
+    """Yield the names of fields that look like secrets and hold a plain text, not the name of a stored secret."""
     if isinstance(value, Mapping):
+        if name_in(value) is not None:
+            return
         for name, each in value.items():
             if isinstance(each, str) and each and "{{" not in each and _SECRET.search(str(name)):
                 yield str(name)

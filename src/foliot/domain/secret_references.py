@@ -23,7 +23,7 @@ def may_refer(config: Mapping[str, Any]) -> bool:
 
 def references(config: Any, pointer: str = "") -> Iterator[Reference]:
     if isinstance(config, dict):
-        if (name := _named(config)) is not None:
+        if (name := name_in(config)) is not None:
             yield Reference(name, pointer)
             return
         for key, value in config.items():
@@ -40,14 +40,14 @@ def names(config: Mapping[str, Any]) -> frozenset[str]:
 def resolved(config: Any, values: Mapping[str, str]) -> Any:
     """Return the configuration with secret values in place of names. Raises KeyError for an unknown name."""
     if isinstance(config, dict):
-        name = _named(config)
+        name = name_in(config)
         return values[name] if name is not None else {key: resolved(it, values) for key, it in config.items()}
     if isinstance(config, list):
         return [resolved(each, values) for each in config]
     return config
 
 
-def _named(config: dict[str, Any]) -> str | None:
+def name_in(config: Mapping[str, Any]) -> str | None:
     """Return the name in an object with exactly this text field. Other objects are ordinary."""
     name = config.get(KEY) if len(config) == 1 else None
     return name if isinstance(name, str) else None

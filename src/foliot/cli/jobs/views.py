@@ -158,9 +158,11 @@ def next_times(
         session.note(note)
     if not times.items:
         session.note(
-            f"The job is {found.status}."
-            if found.status != "active"
-            else f"See why with: foliot jobs why {found.id}"
+            f"See why with: foliot jobs why {found.id}"
+            if found.status == "active"
+            else f"The job is {found.status}."
+            if found.paused_until is None
+            else f"The job is paused until {local_time_relative(found.paused_until, found.schedule.timezone, session.now)}."
         )
 
 
@@ -275,11 +277,13 @@ def planned_time_table(times: Sequence[PlannedOut], zone: str, now: datetime) ->
 
 
 def result_line(job: JobOut, verb: str, now: datetime) -> StyledLine:
-    """`Paused nightly. Next: …`."""
-    following = ""
+    """`Paused nightly until …`, or `Resumed nightly. Next: …`."""
+    following = until = ""
+    if job.paused_until is not None:
+        until = f" until {local_time_relative(job.paused_until, job.schedule.timezone, now)}"
     if job.next_run_at is not None:
         following = f" Next: {local_time_relative(job.next_run_at, job.schedule.timezone, now)}."
-    return line((verb, BOLD), f" {job.name}.{following}")
+    return line((verb, BOLD), f" {job.name}{until}.{following}")
 
 
 def status_line(job: JobOut, now: datetime) -> StyledLine:

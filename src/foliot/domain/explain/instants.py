@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from foliot.domain.access import name_person
 from foliot.domain.explain.outages import SchedulerOutage, is_silent, outage_facts, silence
 from foliot.domain.explain.reasons import AHEAD, SENTENCES, name_closed_calendars
 from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
@@ -213,7 +214,7 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
 def _frozen(question: Question, freeze: Freeze) -> str:
     job = question.job
     author = dict(question.firing.freeze_authors).get(freeze.id)
-    by = "" if author is None else f" by {author}"
+    by = "" if author is None else f" by {name_person(author)}"
     end = "it is lifted" if freeze.end_at is None else f"it ends at {quote(job, freeze.end_at)}"
     then = {
         FreezePolicy.SKIP: "the planned time is skipped",
@@ -253,7 +254,7 @@ def _standing(question: Question) -> str:
     until = question.paused_until
     sentence = f"the job is {question.status.value}"
     sentence += "" if until is None else f" until {quote(question.job, until)}"
-    by = "" if question.status_by is None else f" by {question.status_by}"
+    by = "" if question.status_by is None else f" by {name_person(question.status_by)}"
     return sentence + by + _given(question.status_reason)
 
 

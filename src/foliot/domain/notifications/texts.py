@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID
 
+from foliot.domain.access import name_person
 from foliot.domain.notifications.content import (
     ConsoleLink,
     DigestEntry,
@@ -117,7 +117,7 @@ def info(on: Occasion) -> NoticeContent:
         at = datetime.fromisoformat(str(ends_at))
         lines.append(f"Ends {local_time(at, on.zone)}, in {span(at - on.now)}.")
     elif by := notice.facts.get("by"):
-        lines.append(f"By {_person(str(by))}, {local_time(notice.at, on.zone)}.")
+        lines.append(f"By {inert(name_person(str(by)))}, {local_time(notice.at, on.zone)}.")
     else:
         lines.append(f"{local_time(notice.at, on.zone)}.")
     if reason := _reason(on):
@@ -283,15 +283,6 @@ def _next_lines(on: Occasion) -> list[str]:
     if on.job.next_at is None:
         return [f"No further run is planned.{owner}"]
     return [f"Next run {local_time(on.job.next_at, on.zone)}.{owner}"]
-
-
-def _person(by: str) -> str:
-    """Return a name. An id is left where the workspace does not see the principal: an administrator of the installation."""
-    try:
-        UUID(by)
-    except ValueError:
-        return inert(by)
-    return "an administrator of the installation"
 
 
 def _counted(incident: Incident) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from foliot.domain.access import Scope
+from foliot.domain.access import ADMINISTRATOR, Scope
 from foliot.domain.errors import Conflict, Invalid, NotFound, not_found
 from foliot.domain.ids import LAST_ID, IncidentId, JobId
 from foliot.domain.notifications import incidents as domain
@@ -21,7 +21,6 @@ from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["acknowledge", "close", "get", "job_names", "mute", "page", "set_note", "snooze", "unmute"]
 
-ADMINISTRATOR = "an administrator of the installation"  # whose name a workspace does not see
 Change = Callable[[Incident, datetime, str], Incident]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from foliot.domain.access import name_person
 from foliot.domain.definition import Rules
 from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import require_found
@@ -250,7 +251,8 @@ async def _place(tx: Tx, asked: ExplainContext, waiting: WaitingPosition) -> Que
             freeze = freeze_at(await asked.freezes(tx.now), tx.now)
             if freeze is not None:
                 authors = await explain_queries.list_freeze_authors(tx, asked.subject.workspace_id, tx.now)
-                behind = "; ".join(filter(None, [freeze.reason, f"made by {dict(authors).get(freeze.id)}"]))
+                author = name_person(dict(authors)[freeze.id])
+                behind = "; ".join(filter(None, [freeze.reason, f"made by {author}"]))
                 until = freeze.end_at
         case WaitsFor.WINDOW:
             until = waiting.available_at

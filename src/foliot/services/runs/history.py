@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.access import Scope
+from foliot.domain.access import ADMINISTRATOR, Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.explain.records import what_became_of
 from foliot.domain.ids import JobId, RunId
@@ -26,7 +26,6 @@ from foliot.storage.workers import workers
 
 PAGE = 50
 LONGEST_PAGE = 200
-OF_THE_INSTALLATION = "an administrator of the installation"  # they alone are not members of the workspace
 MOST_ATTEMPTS = 10  # shown with a run; the others are listed separately
 EVERYTHING = RunFilter()
 BUCKETS, MOST_BUCKETS = 48, 200
@@ -94,7 +93,7 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
             attempts=tried,
             called=next((each.called for each in tried if each.worker == found.worker), None),
             triggered_by_name=found.triggered_by
-            and (await members.name_actor(tx, found.triggered_by) or OF_THE_INSTALLATION),
+            and (await members.name_actor(tx, found.triggered_by) or ADMINISTRATOR),
             artifacts=tuple(await artifacts.list_of_run(tx, run_id)) if tried else (),
             next_try=await _next_try(tx, found, tried),
             usage=await usage.load_of_run(tx, run_id),
