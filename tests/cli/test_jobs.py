@@ -180,8 +180,8 @@ async def test_pause_resume_run_history_and_delete(run_command: RunCommand) -> N
     assert (await run_command("runs", "cancel", "hello#1", "--reason", "a test")).json[
         "status"
     ] == "cancelled"
-    why = (await run_command("why", "hello#1", "-o", "table")).out
-    assert "cancelled" in why
+    ended = await run_command("why", "hello#1", "-o", "table")
+    assert "cancelled" in ended.out
     refused = await run_command("jobs", "delete", "hello")
     assert refused.code == 2
     assert "--yes" in refused.err

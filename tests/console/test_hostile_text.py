@@ -69,7 +69,7 @@ NOT_SHOWN = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sent(site: Site) -> list[tuple[str, str, Any]]:
     """Fill a workspace in which every text is hostile. Return all requests."""
     api = site.api("hostile")
@@ -86,7 +86,7 @@ def sent(site: Site) -> list[tuple[str, str, Any]]:
     return [("POST", "/workspaces", {"name": name}), *api.sent]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hostile(sent: list[tuple[str, str, Any]]) -> str:
     """The workspace."""
     return "hostile"
