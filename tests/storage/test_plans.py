@@ -29,7 +29,7 @@ def test_recent_runs_of_several_jobs_walk_the_index_of_each(owner: psycopg.Conne
     owner.execute("SET search_path TO foliot")
     owner.execute("SET enable_seqscan TO off")
     owner.execute("SET enable_bitmapscan TO off")
-    params = {"job_ids": [uuid4()], "limit": 30, "visible_owner": None}
+    params = {"job_ids": [uuid4()], "limit": 30, "since": None, "visible_owner": None}
     statement = b"EXPLAIN " + sql.run_history.list_recent.text
     plan = "\n".join(row[0] for row in owner.execute(statement, params))
     assert "Index Scan using runs_newest_of_a_job" in plan
