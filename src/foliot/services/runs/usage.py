@@ -123,6 +123,7 @@ async def list_budgets(database: Database, scope: Scope) -> WorkspaceBudgets:
 async def set_budgets(database: Database, scope: Scope, budgets: Sequence[Budget]) -> WorkspaceBudgets:
     """Replace the budgets of the workspace. Schedules stop at once where one is used up already, and start again where none is."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await usage.lock_budgets(tx)
         before = (await usage.list_budgets(tx, [scope.workspace_id])).get(scope.workspace_id, ())
         budgets = sorted(budgets, key=lambda each: (each.unit, each.period))
         await usage.replace_budgets(tx, budgets)

@@ -76,8 +76,10 @@ async def add_usage(tx: Tx, added: Sequence[UsageRow], rows: Mapping[JobId, Time
     added = await _within_bounds(tx, added) if added else added
     if not added:
         return
+    workspace_ids = {each.workspace_id for each in added}
+    await usage.share_budgets(tx, workspace_ids)
     totals = await usage.add(tx, added)
-    of_workspaces = await usage.list_budgets(tx, {each.workspace_id for each in added})
+    of_workspaces = await usage.list_budgets(tx, workspace_ids)
     found: list[NewNotice] = []
     for job_id in dict.fromkeys(each.job_id for each in added):
         row = rows.get(job_id)

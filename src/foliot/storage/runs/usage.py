@@ -110,6 +110,16 @@ async def list_jobs(
     return await tx.fetch_as(JobUsage, sql.usage.list_jobs, params)
 
 
+async def share_budgets(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> None:
+    """Keep the budgets of these workspaces as they are until the transaction ends."""
+    await tx.execute(sql.usage.share_budgets, {"workspace_ids": sorted(workspace_ids)})
+
+
+async def lock_budgets(tx: Tx) -> None:
+    """Wait for transactions that add usage to the workspace, and let no other begin."""
+    await tx.execute(sql.usage.lock_budgets)
+
+
 async def list_budgets(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[UUID, list[Budget]]:
     found: dict[UUID, list[Budget]] = {}
     for row in await tx.fetch(sql.usage.list_budgets, {"workspace_ids": list(workspace_ids)}):

@@ -58,6 +58,15 @@ SELECT jobs.id, jobs.name, usage_days.unit, sum(usage_days.amount) AS amount
  ORDER BY usage_days.unit, amount DESC, jobs.id
  LIMIT %(limit)s;
 
+-- name: share_budgets
+-- Transactions that add usage share these locks and do not wait for each other; a change of budgets takes one alone. So the sums that it
+-- reads are complete, and usage that waited for it is judged by the new budgets. A statement of its own: the next one sees the change.
+SELECT pg_advisory_xact_lock_shared(hashtextextended('foliot.budgets:' || workspace_id, 0))
+  FROM unnest(%(workspace_ids)s::uuid[]) AS workspace_id;
+
+-- name: lock_budgets
+SELECT pg_advisory_xact_lock(hashtextextended('foliot.budgets:' || %(workspace_id)s::uuid, 0));
+
 -- name: list_budgets
 SELECT workspace_id, unit, period, amount, warn_at, action FROM budgets
  WHERE workspace_id = ANY (%(workspace_ids)s::uuid[])
