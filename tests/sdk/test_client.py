@@ -77,7 +77,7 @@ async def test_a_job_is_found_by_its_name_and_a_name_of_several_lists_their_ids(
         assert f"{twin.id}: active, Every hour" in str(several.value)
         with pytest.raises(NotFound) as no_id:
             await client.jobs.pause("digest")
-        assert "A job is addressed by its id. GET /jobs?name=… finds it." in str(no_id.value)
+        assert "Check its id (a name is not one)" in str(no_id.value)
 
 
 async def test_a_job_is_changed_looked_back_upon_and_put_away(api_server: ApiServer) -> None:

@@ -45,7 +45,7 @@ class MessageConfig(Shape):
         AfterValidator(check_names),
     ] = Field(description="`{{run.id}}` and the like are filled in.", examples=["Write the weekly report."])
     kind: Literal["message", "system_event"] = Field(
-        default="message", description="A message asks for a reply; a system_event is word of what happened."
+        default="message", description="A message asks for a reply; a system_event says what happened."
     )
     room: Annotated[str, StringConstraints(max_length=100), AfterValidator(_room)] | None = Field(
         default=None, description="Its id or key. Without it the job gets a room of its own."
@@ -60,7 +60,7 @@ class MessageConfig(Shape):
 
 
 class MessageHandler:
-    description: ClassVar = "Put a message, or word of an event, into a room."
+    description: ClassVar = "Post a message or a system event into a room."
     config_shape: ClassVar = MessageConfig
 
     def __init__(

@@ -90,7 +90,7 @@ async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
     if kind in EVERY_WORKER_HAS and target is None:
         return None
     if kind in await job_types.list_disabled(tx):
-        return f'Jobs of type "{kind}" are switched off in this workspace: nothing of them starts.'
+        return f'Jobs of type "{kind}" are switched off in this workspace: their runs do not start.'
     workers = await explain_queries.list_alive_workers(tx)
     if target is not None:
         assert tx.workspace_id is not None
@@ -98,7 +98,7 @@ async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
         there = [] if host is None else [each for each in workers if each.host_id == host.id]
         if host is None or not there or any(each.does(host.id, kind) for each in there):
             return None
-        return f'Host {host.name} does no jobs of type "{kind}". {how_to_do(kind)}'
+        return f'Host {host.name} runs no jobs of type "{kind}". {how_to_do(kind)}'
     if any(worker.serves(spec.queue, kind) for worker in workers):
         return None
     known = {OFF_BY_DEFAULT, *BRIDGED}.union(*(worker.types for worker in workers))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 
-from foliot.domain.errors import NotFound, not_found
+from foliot.domain.errors import not_found
 from foliot.domain.filters import LONGEST, read_parameters, read_query
 from foliot.domain.filters import Query as Found
 from foliot.domain.filters.fields import JOBS, RUNS
@@ -37,10 +37,6 @@ def id_of(kind: str, text: str) -> UUID:
 
 
 async def _job_id(job_id: PathId) -> JobId:
-    if read_id(job_id) is None:
-        raise NotFound(
-            "There is no such job.", hint="A job is addressed by its id. GET /jobs?name=… finds it."
-        )
     return JobId(id_of("job", job_id))
 
 
