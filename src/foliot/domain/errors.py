@@ -213,7 +213,9 @@ class MisplacedDatabase(DatabaseUnavailable):
 
 
 def not_found(noun: str) -> NotFound:
-    return NotFound(f"There is no such {noun}.", hint="Check its id (a name is not one); what others own is not shown.")
+    return NotFound(
+        f"There is no such {noun}.", hint="Check its id (a name is not one); what others own is not shown."
+    )
 
 
 def require_found(found: T | None, noun: str) -> T:
