@@ -62,7 +62,10 @@ async def pause_job(
     write: Writing,
     asked: Annotated[PauseIn, Body()] = NO_PAUSE,
 ) -> JobOut | DryRunOut:
-    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue."""
+    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue.
+
+    The pause of a paused job gets this end; its reason stays unless another is given.
+    """
 
     async def verb(db: Database) -> JobId:
         scope = caller.scope.expecting(seen)
