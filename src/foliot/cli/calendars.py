@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli.input_files import read_text
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_named
 from foliot.cli.output import pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, line, stack, styled
@@ -395,8 +395,7 @@ def _read_weekly(text: str) -> dict[str, object]:
 
 
 def find_calendar(client: Client, ref: str) -> CalendarOut:
-    found = match_by_name_or_id(client.calendars.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "calendar", lambda each: each.name)
+    return find_named(client.calendars.each(), ref, "calendar", lambda each: [each.name])
 
 
 def _read_calendar(file: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foliot.cli.input_files import read_text
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_named
 from foliot.cli.output import Exit, pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, to_json
 from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
@@ -314,13 +314,11 @@ def rule_page(rule: NotificationRuleOut, names: Mapping[UUID, str]) -> Block:
 
 
 def find_channel(client: Client, ref: str) -> ChannelOut:
-    found = match_by_name_or_id(client.channels.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "channel", lambda each: each.name)
+    return find_named(client.channels.each(), ref, "channel", lambda each: [each.name])
 
 
 def find_rule(client: Client, ref: str) -> NotificationRuleOut:
-    found = match_by_name_or_id(client.notification_rules.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "notification rule", lambda each: each.name)
+    return find_named(client.notification_rules.each(), ref, "notification rule", lambda each: [each.name])
 
 
 def _await_answer(client: Client, sent: NoticeDeliveryOut, until: float) -> NoticeDeliveryOut:

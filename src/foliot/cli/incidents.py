@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.lookup import find_job, match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_job, find_named
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, api_command
 from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import local_zone, parse_time, relative
@@ -157,5 +157,4 @@ def incident_page(incident: IncidentOut, now: datetime, *, is_tried: bool = Fals
 
 
 def find_incident(client: Client, ref: str) -> IncidentOut:
-    found = match_by_name_or_id(client.incidents.each(), ref, lambda each: [each.job_name or each.subject])
-    return pick_one(found, ref, "incident", lambda each: each.job_name or each.subject)
+    return find_named(client.incidents.each(), ref, "incident", lambda each: [each.job_name or each.subject])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli.input_files import read_text
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_named
 from foliot.cli.output import pluralize
 from foliot.cli.session import (
     FIRST_50,
@@ -290,8 +290,9 @@ def find_room(client: Client, ref: str) -> RoomOut:
 
     # Each run may have its own room: list all rooms only if the key does not match.
     found = list(client.rooms.list(key=ref).items) if KEY.fullmatch(ref) else []
-    found = found or match_by_name_or_id(client.rooms.each(), ref, lambda each: (each.name, each.key))
-    return pick_one(found, ref, "room", lambda each: each.name)
+    if found:
+        return found[0]
+    return find_named(client.rooms.each(), ref, "room", lambda each: (each.name, each.key))
 
 
 def _ended_or_next(delivery: DeliveryOut, now: datetime) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.lookup import find_job, match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_job, find_named
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import relative
@@ -162,8 +162,7 @@ def webhook_page(webhook: IncomingWebhookOut, now: datetime, *, is_tried: bool =
 
 
 def find_webhook(client: Client, ref: str) -> IncomingWebhookOut:
-    found = match_by_name_or_id(client.webhooks.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "webhook", lambda each: each.name)
+    return find_named(client.webhooks.each(), ref, "webhook", lambda each: [each.name])
 
 
 def _secrets(secret: str | None, old_secret: str | None) -> dict[str, object]:
