@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MIN_PREFIX = 4
 MAX_LISTED = 10
 MAX_NEAR = 3  # names in a hint
-MAX_COMPARED = 1_000  # jobs whose names are compared with a name that no job has
+MAX_COMPARED = 200  # jobs, one page, whose names are compared with a name that no job has
 _LISTS = {"notification rule": "notify rules list", "server": "hosts list"}  # commands with another name
 CLOCK_SLACK = timedelta(minutes=1)  # between the time in an id and created_at of its row
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -137,6 +137,8 @@ def find_named(
 
 def find_job(client: Client, ref: str) -> JobOut:
     """Raise NotFound for no match, and Invalid with a list for several."""
+    from foliot.sdk.job_names import describe_for_choice
+
     prefix = ref.strip().lower()
     if is_id(prefix):
         return client.jobs.get(prefix)
@@ -144,9 +146,9 @@ def find_job(client: Client, ref: str) -> JobOut:
     if not found and len(prefix) >= MIN_PREFIX and _PREFIX.fullmatch(prefix):
         found = _jobs_by_id_prefix(client, prefix)
     if found:
-        return pick_one(found, ref, "job", lambda job: f"{job.status:<9}  {job.name}")
+        return pick_one(found, ref, "job", lambda job: f"{job.name}: {describe_for_choice(job)}")
     similar = client.jobs.list(name=[ref], limit=MAX_NEAR).items if ref.strip() else []
-    newest = islice(client.jobs.each(), MAX_COMPARED)
+    newest = client.jobs.list(limit=MAX_COMPARED).items
     raise name_not_found(ref, "job", (job.name for job in (*similar, *newest)))
 
 

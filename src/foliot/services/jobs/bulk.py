@@ -197,7 +197,7 @@ def _check_count(target: BulkTarget, count: int, *, dry_run: bool) -> None:
         raise Invalid(
             "By filter this needs expected_count.",
             pointer="/expected_count",
-            hint=f"It finds {count:,} jobs now; dry_run shows what would become of them.",
+            hint=f"It finds {count:,} jobs now; dry_run shows what would happen to them.",
         )
     if target.expected_count not in (None, count):
         raise UnexpectedCount(

@@ -122,7 +122,7 @@ def _check_count(order: RunBulkOrder, count: int, *, dry_run: bool) -> None:
         raise Invalid(
             "By filter this needs expected_count.",
             pointer="/expected_count",
-            hint=f"It finds {count:,} runs now; dry_run shows what would become of them.",
+            hint=f"It finds {count:,} runs now; dry_run shows what would happen to them.",
         )
     if order.expected_count not in (None, count):
         raise UnexpectedCount(
