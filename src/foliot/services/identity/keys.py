@@ -111,7 +111,7 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
         )  # fmt: skip
         await check_key_quota(tx, caller)
         made = StoredKey(
-            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker.key_id,
+            key_id, holder, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker.key_id,
             wanted.is_session, budget,
         )  # fmt: skip
         after = {**_audit_fields(made), "prefix": key.prefix, "principal": str(holder.id)}

@@ -13,8 +13,8 @@ from foliot.domain.schedule import SkipReason
 from foliot.services.settlement.dependent_steps import finish_settlement, judge_gates_of
 from foliot.services.settlement.settle_steps import SettlementWriter, lock_for_settlement
 from foliot.services.workers.host_steps import why_away
-from foliot.storage.queue import run_queue, waiting
-from foliot.storage.queue.waiting import ExpiredRun
+from foliot.storage.queue import run_queue, unclaimed_runs
+from foliot.storage.queue.unclaimed_runs import ExpiredRun
 from foliot.storage.tx import Database, Role
 
 BATCH = 200
@@ -27,12 +27,12 @@ async def expire_runs(database: Database, limit: int = BATCH) -> int:
     A run on which a calendar has closed waits for it to open, where the calendar defers.
     """
     async with database.tx(Role.ENGINE) as tx:
-        found = await waiting.expired(tx, limit)
+        found = await unclaimed_runs.expired(tx, limit)
         if not found:
             return 0
         writer = await lock_for_settlement(tx, (job_id for _, job_id in found))
         ended = 0
-        for expired in await waiting.still_expired(tx, [run_id for run_id, _ in found]):
+        for expired in await unclaimed_runs.still_expired(tx, [run_id for run_id, _ in found]):
             outcome = await _decide_outcome(writer, expired)
             if outcome != _CALENDAR_CLOSED or not await _keep_waiting(writer, expired):
                 ended += len(await writer.end_unclaimed([expired.run_id], outcome))
@@ -43,11 +43,11 @@ async def expire_runs(database: Database, limit: int = BATCH) -> int:
 async def open_windows(database: Database, limit: int = BATCH) -> int:
     """Release runs whose window or calendar has opened; return how many may start."""
     async with database.tx(Role.ENGINE) as tx:
-        found = await waiting.with_open_window(tx, limit)
+        found = await unclaimed_runs.with_open_window(tx, limit)
         if not found:
             return 0
         writer = await lock_for_settlement(tx, found.values())
-        started = await writer.release(await waiting.still_waiting(tx, list(found), WaitsFor.WINDOW))
+        started = await writer.release(await unclaimed_runs.still_waiting(tx, list(found), WaitsFor.WINDOW))
         await finish_settlement(writer)
         return started
 
@@ -59,7 +59,7 @@ async def judge_gates(database: Database, limit: int = BATCH) -> int:
     a gate of its own, or gave way to its next planned time.
     """
     async with database.tx(Role.ENGINE) as tx:
-        found = await waiting.at_settled_gates(tx, limit)
+        found = await unclaimed_runs.at_settled_gates(tx, limit)
         if not found:
             return 0
         writer = await lock_for_settlement(tx, found.values())

@@ -22,7 +22,6 @@ class StoredKey:
 
     id: KeyId
     holder: Principal
-    is_holder_active: bool
     name: str
     prefix: str
     scopes: frozenset[str]
