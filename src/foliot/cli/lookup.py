@@ -89,16 +89,14 @@ def pick_one(found: Sequence[Found], ref: str, noun: str, describe: Callable[[Fo
     )
 
 
-def match_by_name_or_id(
-    items: Iterable[Found], ref: str, names: Callable[[Found], Iterable[str | None]]
-) -> list[Found]:
-    """Return the items with this name; if there is none, those whose id begins with it."""
+def find_named(items: Iterable[Found], ref: str, noun: str, name: Callable[[Found], str]) -> Found:
+    """Return the item with this name; if there is none, the one whose id begins with it."""
     all_items = list(items)
-    found = [each for each in all_items if ref in names(each)]
+    found = [each for each in all_items if name(each) == ref]
     prefix = ref.strip().lower()
     if not found and len(prefix) >= MIN_PREFIX:
         found = [each for each in all_items if str(each.id).startswith(prefix)]
-    return found
+    return pick_one(found, ref, noun, name)
 
 
 def find_job(client: Client, ref: str) -> JobOut:

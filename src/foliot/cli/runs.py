@@ -107,17 +107,14 @@ def list_runs(
     """List runs, newest first."""
     jobs = [str(find_job(session.client, each).id) for each in job or ()]
     found = paging.fetch(
-        lambda limit, cursor: session.client.runs.list(
-            q=" ".join(q) if q else None,
-            status=[each.value for each in status or ()] or None,
-            job=jobs or None,
-            tag=tag,
-            queue=queue,
-            since=since,
-            until=until,
-            limit=limit,
-            cursor=cursor,
-        )
+        session.client.runs.list,
+        q=" ".join(q) if q else None,
+        status=[each.value for each in status or ()] or None,
+        job=jobs or None,
+        tag=tag,
+        queue=queue,
+        since=since,
+        until=until,
     )
     session.show_list(found, lambda: run_table(found.items, session.now))
 

@@ -16,7 +16,7 @@ import typer
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.runs import run_table
-from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, view_command
+from foliot.cli.session import FIRST_20, FIRST_50, MAX_PAGE, Paging, Session, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -40,6 +40,7 @@ from foliot.cli.times import local_time, local_time_relative, local_times, relat
 if TYPE_CHECKING:
     from foliot.wire.jobs import JobOut, Retry
     from foliot.wire.schedules import PlannedOut, ScheduleOut
+    from foliot.wire.shape import Page
 
 MIN_ID = 8  # characters of an id in a list
 STATUS_ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
@@ -107,8 +108,9 @@ def list_jobs(
 ) -> None:
     """List jobs: status, name, schedule, last run, next run."""
     statuses = [each.value for each in status or ()] + (["disabled"] if disabled else [])
-    found = paging.fetch(
-        lambda limit, cursor: session.client.jobs.list(
+
+    def get_page(limit: int = MAX_PAGE, cursor: str | None = None) -> Page[JobOut]:
+        return session.client.jobs.list(
             q=" ".join(q) if q else None,
             status=statuses or None,  # type: ignore[arg-type]  # JobStatusChoice has the values of the wire
             tag=tag,
@@ -120,7 +122,8 @@ def list_jobs(
             limit=limit,
             cursor=cursor,
         )
-    )
+
+    found = paging.fetch(get_page)
     session.show_list(found, lambda: job_list(found.items, session.now, total=found.total))
     if not found.items and not (q or statuses or tag or type or queue or owner):
         session.note(
@@ -170,7 +173,7 @@ def next_times(
 def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
     found = find_job(session.client, job)
-    runs = paging.fetch(lambda limit, cursor: session.client.jobs.runs(found.id, limit=limit, cursor=cursor))
+    runs = paging.fetch(session.client.jobs.runs, found.id)
     session.show_list(runs, lambda: run_table(runs.items, session.now, of_one_job=True))
 
 
