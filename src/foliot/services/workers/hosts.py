@@ -53,6 +53,10 @@ class Host:
     bound: Sequence[tuple[JobId, str]] | None = None  # bound jobs; None when not loaded
 
     @property
+    def revision(self) -> int:
+        return self.row.revision
+
+    @property
     def status(self) -> HostStatus:
         return self.row.sighting.status(self.seen_from)
 
