@@ -236,7 +236,7 @@ AGENDA = Permission.AGENDA.value
 
 
 def is_within(maker: KeyHolder, made: KeyHolder) -> bool:
-    """Whether `made` can do nothing that `maker` cannot."""
+    """Return whether `made` can do nothing that `maker` cannot."""
     if WORKER in made.scopes and not maker.may(Permission.ADMIN):
         return False  # workers are handed the payloads of a whole workspace
     return _reaches(maker, made)

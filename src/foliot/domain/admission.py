@@ -176,7 +176,7 @@ def find_opening(timetable: Timetable, at: datetime) -> Opening | NeverOpens:
 
 
 def find_opening_for(trigger: Trigger, timetable: Timetable, at: datetime) -> Opening | NeverOpens:
-    """The same for what made the run: no window binds what a person requested, and a backfill waits for one to open."""
+    """Return the same for what made the run: no window binds what a person requested, and a backfill waits for one to open."""
     if trigger in _BOUND_BY_NO_WINDOW:
         return Opening(at)
     if trigger is Trigger.BACKFILL:

@@ -36,7 +36,7 @@ class BridgePolicy:
     tasks: tuple[str, ...] = ()
 
     def refusal(self, config: Mapping[str, Any], slug: str) -> HandOverRefusal | None:
-        """Of a whole configuration, as it is about to be handed over."""
+        """Return why a whole configuration, as it is about to be handed over, is refused."""
         queue = str(config.get("queue") or DEFAULT_QUEUE)
         prefix = str(config.get("prefix") or DEFAULT_PREFIX)
         for field in ("task", "function", "name"):

@@ -127,7 +127,7 @@ async def load_agenda(
 
 
 def _closures(known: Mapping[CalendarId, Calendar], start: datetime, end: datetime) -> tuple[Closure, ...]:
-    """The first closings of each calendar. One that is too dear to evaluate is left out: explain says so of its jobs."""
+    """Return the first closings of each calendar. One that is too dear to evaluate is left out: explain says so of its jobs."""
     found: list[Closure] = []
     for calendar_id, calendar in sorted(known.items(), key=lambda each: each[1].name)[:MOST_CALENDARS]:
         with suppress(ScheduleTooDear):
