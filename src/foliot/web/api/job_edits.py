@@ -106,14 +106,13 @@ async def delete_job(
     if purge:
         require_permission(caller, Permission.ADMIN)
 
-    async def verb(db: Database) -> JobId:
+    async def verb(db: Database) -> None:
         found = await job_search.job(db, caller.scope, job_id)
         scope = caller.scope.expecting(read_if_match(if_match, found.revision))
         if purge:
             await job_status.purge(db, scope, job_id, force=force, detach=detach)
         else:
             await job_status.archive(db, scope, job_id, detach=detach)
-        return job_id
 
     if write.dry_run:
         return preview_response(await write.job_preview(job_id, verb))
@@ -142,14 +141,14 @@ async def revert_job(
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Restore an old revision, as a new one."""
-
-    async def verb(db: Database) -> WrittenJob:
-        scope = caller.scope.expecting(seen)
-        return await revisions.revert(
+    scope = caller.scope.expecting(seen)
+    return await write.job(
+        job_id,
+        lambda db: revisions.revert(
             db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=write.with_warnings
-        )
-
-    return await write.job(job_id, verb, Hint.TIMERS)
+        ),
+        Hint.TIMERS,
+    )
 
 
 @dataclass(frozen=True, slots=True)

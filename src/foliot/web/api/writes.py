@@ -128,8 +128,9 @@ class Write:
         written = await verb(self.db)
         self.announce(*hints)
         if not isinstance(written, WrittenJob):
+            assert job_id is not None
             written = await job_search.written(
-                self.db, self.caller.scope, written, with_warnings=self.with_warnings
+                self.db, self.caller.scope, job_id, with_warnings=self.with_warnings
             )
         if job_id is None:
             self.set_location(f"jobs/{written.id}")
