@@ -38,18 +38,7 @@ from foliot.storage.identity import keys, members
 from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "CreatedKey",
-    "KeyChanges",
-    "KeyRequest",
-    "RevokedKeys",
-    "StoredKey",
-    "change",
-    "create",
-    "get",
-    "listed",
-    "revoke",
-]
+__all__ = ["CreatedKey", "StoredKey"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,18 +36,7 @@ from foliot.storage.tx import Database, Role, Tx
 ARCHIVED_AT_ONCE = 100  # jobs in one transaction
 MOST_LOOKS = 3
 _SLUG = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)  # no other text can name one
-__all__ = [
-    "Archiving",
-    "Workspace",
-    "WorkspaceChanges",
-    "archive",
-    "change",
-    "count_jobs",
-    "create",
-    "get",
-    "listed",
-    "would_archive",
-]
+__all__ = ["Workspace"]
 
 
 @dataclass(frozen=True, slots=True)

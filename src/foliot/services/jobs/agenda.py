@@ -35,18 +35,7 @@ from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "MOST_LINES",
-    "AgendaDensity",
-    "AgendaFilter",
-    "AgendaItem",
-    "AgendaLine",
-    "AgendaPage",
-    "Closure",
-    "Fate",
-    "load_agenda",
-    "load_density",
-]
+__all__ = ["MOST_LINES", "AgendaFilter", "AgendaLine", "Fate"]
 
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)

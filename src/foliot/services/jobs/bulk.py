@@ -40,7 +40,7 @@ from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["BulkOrder", "BulkProgress", "BulkTarget", "JobOutcome", "act"]
+__all__ = ["BulkOrder", "JobOutcome"]
 
 MOST = 10_000
 MOST_TAGS = 50

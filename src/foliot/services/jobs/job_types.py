@@ -19,14 +19,7 @@ from foliot.storage.queue import unclaimed_runs
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = [
-    "DisabledType",
-    "JobTypeDescription",
-    "JobTypesOverview",
-    "look",
-    "release_held_runs",
-    "set_type_enabled",
-]
+__all__ = ["DisabledType", "JobTypeDescription"]
 
 BATCH = 200
 MOST_BATCHES = 50  # in one call; the sweeper does the rest

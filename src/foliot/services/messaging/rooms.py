@@ -32,24 +32,7 @@ from foliot.storage.content.rooms import NewMessage, NewRoom
 from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "KEEP",
-    "Keep",
-    "MessagePage",
-    "NewRoom",
-    "PostedMessage",
-    "RoomChanges",
-    "change",
-    "create",
-    "delete",
-    "deliveries",
-    "get",
-    "listed",
-    "post",
-    "prune",
-    "read",
-    "redeliver",
-]
+__all__ = ["NewRoom"]
 
 log = logging.getLogger(__name__)
 PRUNED = 2_000  # messages in one step

@@ -15,7 +15,7 @@ from foliot.storage.notifications import channels, deliveries
 from foliot.storage.notifications.deliveries import DeliveryFilter, DeliveryRecord
 from foliot.storage.tx import Database, Role
 
-__all__ = ["DeliveryFilter", "DeliveryRecord", "get", "page", "replay"]
+__all__ = ["DeliveryFilter", "DeliveryRecord"]
 
 
 async def page(

@@ -19,8 +19,6 @@ from foliot.storage.identity import members
 from foliot.storage.notifications import incidents, notices
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["acknowledge", "close", "get", "job_names", "mute", "page", "set_note", "snooze", "unmute"]
-
 Change = Callable[[Incident, datetime, str], Incident]
 
 

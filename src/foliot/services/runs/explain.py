@@ -28,7 +28,7 @@ from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["RunExplanation", "explain_instant", "explain_run"]
+__all__ = ["RunExplanation"]
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
 

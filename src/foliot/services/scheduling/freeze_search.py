@@ -15,7 +15,7 @@ from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["FreezeRow", "Seen", "listed", "one"]
+__all__ = ["FreezeRow"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.webhooks import incoming_webhooks
 
-__all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
+__all__ = ["SecretRow"]
 
 NAMED = 5  # names in a refusal
 

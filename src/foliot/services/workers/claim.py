@@ -27,7 +27,7 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.workers import ANY_QUEUE
 
-__all__ = ["ClaimResult", "ClaimSize", "Claimed", "Claimer", "Turns", "Work", "claim", "claim_work"]
+__all__ = ["Claimed"]
 
 log = logging.getLogger(__name__)
 

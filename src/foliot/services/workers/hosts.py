@@ -24,18 +24,7 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
 
-__all__ = [
-    "Host",
-    "InstanceRow",
-    "add_instance",
-    "change",
-    "change_instance",
-    "delete",
-    "forget_unseen",
-    "get",
-    "page",
-    "remove_instance",
-]
+__all__ = ["InstanceRow"]
 
 log = logging.getLogger(__name__)
 
