@@ -51,6 +51,7 @@ from foliot.cli.times import (
     relative,
 )
 from foliot.cli.usage import format_usage
+from foliot.domain.lifecycle import RunStatus
 
 if TYPE_CHECKING:
     from foliot.wire.bulk import RunBulkOut
@@ -68,18 +69,6 @@ app = typer.Typer(
 app.add_typer(artifacts.app, name="artifacts")
 
 
-class RunStatusChoice(StrEnum):
-    READY = "ready"
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    INTERRUPTED = "interrupted"
-    CANCELLED = "cancelled"
-    SKIPPED = "skipped"
-
-
 @app.command("list")
 @view_command
 def list_runs(
@@ -88,9 +77,7 @@ def list_runs(
         list[str] | None,
         typer.Argument(metavar="FILTER", help="Such as status:failed tag:billing since:24h."),
     ] = None,
-    status: Annotated[
-        list[RunStatusChoice] | None, typer.Option(help="Only this status; repeatable.")
-    ] = None,
+    status: Annotated[list[RunStatus] | None, typer.Option(help="Only this status; repeatable.")] = None,
     job: Annotated[list[str] | None, typer.Option(help="Only of this job.", metavar="JOB")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only of jobs with this tag.", metavar="TAG")] = None,
     queue: Annotated[

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -36,6 +35,7 @@ from foliot.cli.tables import (
     styled,
 )
 from foliot.cli.times import local_time, local_time_relative, local_times, relative, relative_short
+from foliot.domain.lifecycle import JobStatus
 
 if TYPE_CHECKING:
     from foliot.wire.jobs import JobOut, Retry
@@ -62,17 +62,6 @@ SHOWN_ELSEWHERE = frozenset(
 )
 
 
-class JobStatusChoice(StrEnum):
-    PENDING = "pending"
-    ACTIVE = "active"
-    PAUSED = "paused"
-    DISABLED = "disabled"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    EXPIRED = "expired"
-    ARCHIVED = "archived"
-
-
 @view_command
 def list_jobs(
     session: Session,
@@ -83,7 +72,7 @@ def list_jobs(
         ),
     ] = None,
     status: Annotated[
-        list[JobStatusChoice] | None,
+        list[JobStatus] | None,
         typer.Option(help="Only this status; repeatable. Archived jobs appear only with --status archived."),
     ] = None,
     tag: Annotated[
@@ -112,7 +101,7 @@ def list_jobs(
     def get_page(limit: int = MAX_PAGE, cursor: str | None = None) -> Page[JobOut]:
         return session.client.jobs.list(
             q=" ".join(q) if q else None,
-            status=statuses or None,  # type: ignore[arg-type]  # JobStatusChoice has the values of the wire
+            status=statuses or None,  # type: ignore[arg-type]  # its values are those of the wire
             tag=tag,
             type=type,
             queue=queue,
