@@ -99,7 +99,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class KeyBudget:
-    """What an agent may make with a key, beside the quotas of its workspace."""
+    """Limits of what an agent makes with a key, beside the quotas of its workspace."""
 
     max_jobs: int | None = None  # that the agent owns, archived ones not counted
     min_interval: int | None = None  # seconds between two planned times

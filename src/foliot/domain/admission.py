@@ -29,7 +29,7 @@ _ASKED_AGAIN = frozenset({WaitsFor.TURN, WaitsFor.FREEZE, WaitsFor.TYPE})
 
 
 class Stage(StrEnum):
-    """Where the run is when it asks."""
+    """The state of the run that asks."""
 
     NEW = "new"  # it does not exist yet
     QUEUED = "queued"  # what it waited for is over: its turn came, its gate, window or type opened, its freeze ended

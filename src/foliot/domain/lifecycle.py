@@ -52,7 +52,7 @@ class RunStatus(StrEnum):
 
 
 class FireStatus(StrEnum):
-    """What became of the planned time that the schedule recorded last."""
+    """The fate of the planned time that the schedule recorded last."""
 
     QUEUED = "queued"  # a run was made; its end is in `last_run_status`
     SKIPPED = "skipped"

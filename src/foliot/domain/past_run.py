@@ -1,4 +1,4 @@
-"""What another scheduler did with a job before its import. It is recorded and never executed."""
+"""Runs of another scheduler, from before the import of a job. They are recorded and never executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import reads: jobs that are ready to be created, and records that cannot be."""
+"""The result of reading an import: jobs that are ready to be created, and records that cannot be."""
 
 from __future__ import annotations
 

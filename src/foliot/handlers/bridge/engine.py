@@ -47,7 +47,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class EngineNews:
-    """What the engine knows of a handover that has not ended, or has just ended."""
+    """The news of a handover that has not ended, or has just ended."""
 
     lines: tuple[str, ...] = ()  # logged since the last time
     progress: Any = None  # in the words of the engine's worker

@@ -67,7 +67,7 @@ class Turns:
 
 
 class ClaimSize(NamedTuple):
-    """How many runs a claim may take: in all, of each workspace, and none of some workspaces and for some receivers."""
+    """The number of runs that a claim may take: in all, of each workspace, and none of some workspaces and for some receivers."""
 
     permits: int
     share: int | None = None  # None divides the permits

@@ -41,7 +41,7 @@ class StoredKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyVisibility:
-    """Which keys a caller sees: its own; an administrator the workspace's; a system key the installation's."""
+    """The keys that a caller sees: its own; an administrator the workspace's; a system key the installation's."""
 
     own: PrincipalId
     is_admin: bool
