@@ -94,6 +94,8 @@ async def test_a_name_that_several_have_lists_them_and_one_that_nobody_has_is_no
     several = await run_command("jobs", "show", "hello")
     assert several.code == 2
     assert all(job_id in several.err for job_id in ids)
+    assert "hello: active, Every " in several.err
+    assert ", created 20" in several.err
     nobody = await run_command("jobs", "show", "hell")
     assert nobody.code == 3
     assert 'Job not found: "hell".' in nobody.err

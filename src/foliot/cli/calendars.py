@@ -127,7 +127,8 @@ def create(
         str | None, typer.Option(help="Public holidays of this country, such as ES.", metavar="CODE")
     ] = None,
     subdivision: Annotated[
-        str | None, typer.Option(help="And of this part of it, such as MD.", metavar="CODE")
+        str | None,
+        typer.Option(help="With --country: also those of this part of it, such as MD.", metavar="CODE"),
     ] = None,
     ics: Annotated[
         str | None, typer.Option(help="Days of an iCalendar file; - is standard input.", metavar="FILE")

@@ -102,6 +102,7 @@ def find_named(items: Iterable[Found], ref: str, noun: str, name: Callable[[Foun
 def find_job(client: Client, ref: str) -> JobOut:
     """Raise NotFound for no match, and Invalid with a list for several."""
     from foliot.sdk import NotFound as ApiNotFound
+    from foliot.sdk.job_names import describe_for_choice
 
     prefix = ref.strip().lower()
     if is_id(prefix):
@@ -110,7 +111,7 @@ def find_job(client: Client, ref: str) -> JobOut:
     if not found and len(prefix) >= MIN_PREFIX and _PREFIX.fullmatch(prefix):
         found = _jobs_by_id_prefix(client, prefix)
     if found:
-        return pick_one(found, ref, "job", lambda job: f"{job.status:<9}  {job.name}")
+        return pick_one(found, ref, "job", lambda job: f"{job.name}: {describe_for_choice(job)}")
     try:
         similar = client.jobs.list(name=[ref], limit=3) if ref.strip() else None
     except ApiNotFound:

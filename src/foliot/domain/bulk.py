@@ -86,7 +86,7 @@ def check_expected_count(nouns: str, expected: int | None, count: int, *, dry_ru
         raise Invalid(
             "By filter this needs expected_count.",
             pointer="/expected_count",
-            hint=f"It finds {count:,} {nouns} now; dry_run shows what would become of them.",
+            hint=f"It finds {count:,} {nouns} now; dry_run shows what would happen to them.",
         )
     if expected not in (None, count):
         raise UnexpectedCount(

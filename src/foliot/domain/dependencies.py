@@ -209,7 +209,7 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
             )
         if edge.mode is EdgeMode.GATE and isinstance(schedule, Manual):
             raise Invalid(
-                "A gate is asked at planned times, and a manual job has none.",
+                "A gate is checked at planned times, and a manual job has none.",
                 pointer=f"{pointer}/mode",
                 hint='Use mode "trigger".',
             )
@@ -220,7 +220,7 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
                 "max_age belongs to mode gate; a trigger has a delay.", pointer=f"{pointer}/max_age"
             )
         if edge.delay < ZERO or (edge.max_age is not None and edge.max_age <= ZERO):
-            raise Invalid("A duration is longer than nothing.", pointer=pointer)
+            raise Invalid("A duration must be longer than 0.", pointer=pointer)
 
 
 def find_cycle(upstreams: Mapping[Node, Sequence[Node]]) -> tuple[Node, ...] | None:

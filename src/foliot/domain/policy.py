@@ -102,7 +102,7 @@ class Misfire:
 
     def __post_init__(self) -> None:
         if not ZERO <= self.grace <= LONGEST_WAIT:
-            raise Invalid("Grace lies between nothing and a year.", pointer="/misfire/grace")
+            raise Invalid("Grace must be between 0 and one year.", pointer="/misfire/grace")
         _within(self.max_catch_up, 1, MOST_CATCH_UP, "/misfire/max_catch_up", "catch-up runs")
 
 
@@ -172,14 +172,14 @@ class NotifyPolicy:
 
 def _within(value: int, least: int, most: int, pointer: str, what: str) -> None:
     if not least <= value <= most:
-        raise Invalid(f"{value} {what} cannot be; the least is {least}, the most {most:,}.", pointer=pointer)
+        raise Invalid(f"{value} {what} is out of range: from {least} to {most:,}.", pointer=pointer)
 
 
 def _wait(value: timedelta, pointer: str) -> None:
     if not ZERO <= value <= LONGEST_WAIT:
-        raise Invalid("A wait lies between nothing and a year.", pointer=pointer)
+        raise Invalid("A wait must be between 0 and one year.", pointer=pointer)
 
 
 def _some_time(value: timedelta, pointer: str, what: str, longest: timedelta = LONGEST_WAIT) -> None:
     if not ZERO < value <= longest:
-        raise Invalid(f"{what} is longer than nothing and at most {longest.days:,} days.", pointer=pointer)
+        raise Invalid(f"{what} must be longer than 0 and at most {longest.days:,} days.", pointer=pointer)

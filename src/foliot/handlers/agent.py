@@ -254,7 +254,7 @@ class _Conversation:
             message, ended = dict(choice["message"]), str(choice.get("finish_reason") or "stop")
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             cut = " It was cut: it is too long." if answer.truncated else ""
-            return failed("agent_answer_invalid", f"The endpoint's answer is no chat completion.{cut}")
+            return failed("agent_answer_invalid", f"The endpoint's answer is not a chat completion.{cut}")
         return message, ended
 
     async def _call(self, call: Any, *, is_surplus: bool) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class _Conversation:
         elif is_surplus:
             found = f"Error: at most {MOST_CALLS} calls in one turn."
         elif not is_object:
-            found = "Error: the arguments are no JSON object."
+            found = "Error: the arguments are not a JSON object."
         else:
             found = await self._tools.call(name, arguments)
         self._log(f"tool {name}", found)

@@ -315,6 +315,8 @@ def _last_run(job: JobOut, now: datetime) -> StyledLine:
         reason = _reason(job)
         text = job.status.capitalize() + (f" ({reason})" if reason else "")
         return styled(text, RED if job.status == "failed" else "")
+    if job.shadow:
+        return styled("Shadow (nothing runs)", DIM)
     if job.last_run_at is None and job.failed_attempt_count:
         return styled(f"Retrying ({pluralize(job.failed_attempt_count, 'failed attempt')})", RED)
     if job.last_run_at is None:

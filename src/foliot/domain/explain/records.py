@@ -262,10 +262,10 @@ def _waiting(job: Job, record: Recorded, place: QueuePosition) -> Explanation:
             "its upstream job to end",
             "It is skipped if the upstream job does not end in time.",
         ),
-        WaitsFor.FREEZE: ("a freeze to end", "Lift the freeze, or run by hand with override."),
+        WaitsFor.FREEZE: ("a freeze to end", "Lift the freeze, or run the job manually with override."),
         WaitsFor.WINDOW: (
             "its window or calendar to open",
-            "It starts by itself; run by hand to start at once.",
+            "It starts by itself; run the job manually to start at once.",
         ),
         WaitsFor.LIMIT: (
             "a free place under a limit",
@@ -273,7 +273,7 @@ def _waiting(job: Job, record: Recorded, place: QueuePosition) -> Explanation:
         ),
         WaitsFor.TYPE: (
             "its job type, which is switched off, to be switched on again",
-            "Have an administrator switch the job type on; cancel the run to give it up.",
+            "Ask an administrator to switch the job type on, or cancel the run.",
         ),
     }[place.waits_for]
     named = "" if place.behind is None else f" ({place.behind})"

@@ -115,7 +115,7 @@ def _alias(text: str, with_seconds: bool) -> str:
     if text.lower().startswith("@every"):
         hint = 'Use an interval instead: "every 10 minutes".'
     if text.lower() == "@reboot":
-        hint = "Foliot keeps time, not boots; use a manual job and run it when the machine starts."
+        hint = "Foliot does not notice reboots; use a manual job and run it when the machine starts."
     raise ScheduleInvalid(
         "Foliot does not know this @ name.",
         hint=hint,

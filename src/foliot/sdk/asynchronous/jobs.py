@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from foliot.sdk.asynchronous.http import AsyncTransport, Changed, Gone, each_of
 from foliot.sdk.asynchronous.job_actions import AsyncJobActions, Ran
+from foliot.sdk.job_names import the_only_job
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
 from foliot.sdk.response import raise_for_error, reader
@@ -194,3 +195,8 @@ class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
         return await self._http.read(
             JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}, query=query)
         )
+
+    async def find(self, name: str) -> JobOut:
+        """Return the job with exactly this name. Raise NotFound if there is none, and Invalid if several have it."""
+        similar = [job async for job in self.each(name=[name])] if name.strip() else []
+        return the_only_job(name, similar)

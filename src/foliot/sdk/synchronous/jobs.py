@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from foliot.sdk.job_names import the_only_job
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
 from foliot.sdk.response import raise_for_error, reader
@@ -183,3 +184,8 @@ class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
         """Return a job; with `warnings`, also what is often a mistake in it."""
         query = {"warnings": warnings}
         return self._http.read(JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}, query=query))
+
+    def find(self, name: str) -> JobOut:
+        """Return the job with exactly this name. Raise NotFound if there is none, and Invalid if several have it."""
+        similar = [job for job in self.each(name=[name])] if name.strip() else []
+        return the_only_job(name, similar)

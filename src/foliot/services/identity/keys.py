@@ -197,8 +197,8 @@ def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
         is_theirs = seen.is_admin or each.holder.id == seen.own
         if not (is_theirs and is_within(caller.holder, each.as_presented)):
             raise Denied(
-                "Among the keys that it made is one that may more than the one that you use.",
-                hint="Use a key that may at least as much, or revoke this one alone.",
+                "One of the keys made with it has more rights than the key you use.",
+                hint="Use a key with at least those rights, or revoke this one alone.",
             )
 
 
@@ -247,7 +247,7 @@ async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
     found = require_found(await keys.lock(tx, key_id, _seen(caller)), "key")
     if found.id != caller.holder.key_id and not is_within(caller.holder, found.as_presented):
         raise Denied(
-            "This key may more than the one that you use.", hint="Use a key that may at least as much."
+            "This key has more rights than the key you use.", hint="Use a key with at least those rights."
         )
     return found
 

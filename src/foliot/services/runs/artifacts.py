@@ -31,7 +31,9 @@ async def keep(
     async with database.tx(Role.ENGINE) as tx:
         holder = await artifacts.find_lease(tx, given)
         if holder is None:
-            raise LeaseLost("This run is another worker's by now, or over: nothing can be added to it.")
+            raise LeaseLost(
+                "This run belongs to another worker now, or has ended: nothing can be added to it."
+            )
         check_count(await artifacts.count_others(tx, given))
         most = default_quota if holder.quota is None else holder.quota
         if most is not None:

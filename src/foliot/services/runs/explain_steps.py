@@ -117,7 +117,7 @@ class ExplainContext:
             since = away(self.job, spec.target, (host.name, host.sighting))
             return f"its run would wait: {since}", f"Start `foliot host` on {host.name} again."
         if not any(each.does(host.id, spec.type) for each in workers):
-            return f"its run would wait: host {host.name} does no jobs of type {spec.type}", how_to_do(
+            return f"its run would wait: host {host.name} runs no jobs of type {spec.type}", how_to_do(
                 spec.type
             )
         return None

@@ -38,7 +38,7 @@ MOST_LOGGED = 100  # names in the log
 WRONG = "The master keys of this node do not open this installation's secrets: runs that use them fail, and no new ones are taken."
 GIVE_IT = (
     "Start with the FOLIOT_MASTER_KEY, or the master.key in the data directory, that sealed them. Where it is lost: "
-    "`foliot secrets rotate --accept-loss`, then set each secret anew."
+    "`foliot secrets rotate --accept-loss`, then set each secret again."
 )
 
 

@@ -169,7 +169,7 @@ async def _known(tx: Tx, agents: Sequence[PrincipalId]) -> tuple[PrincipalId, ..
             raise Invalid(
                 "There is no such agent.",
                 pointer=f"/agents/{place}",
-                hint="Members who are no agents may use secrets by their role.",
+                hint="Members who are not agents may use secrets by their role.",
             )
     return wanted
 

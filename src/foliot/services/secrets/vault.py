@@ -160,7 +160,7 @@ class Vault:
         if plain in sealed.box or self.open(b"self-test", sealed) != plain or self._opens(touched):
             raise Unavailable(
                 "The self-test of encryption failed: what was sealed did not come back as it was, or came back changed.",
-                hint="The installed `cryptography` does not work on this machine. Install it anew.",
+                hint="The installed `cryptography` does not work on this machine. Reinstall it.",
             )
 
     def _opens(self, sealed: SealedValue) -> bool:

@@ -263,5 +263,5 @@ def _refuse_bound(what: str, bound: Sequence[tuple[JobId, str]]) -> None:
     more = " and more" if len(bound) > NAMED else ""
     raise Conflict(
         f"{what} is the target of {shown}{more}.",
-        hint="Give these jobs another target first. With force=true it goes, and their runs wait until it is there again.",
+        hint="Give these jobs another target first. With force=true it is removed, and their runs wait until it exists again.",
     )

@@ -87,7 +87,7 @@ def _read_schedule(
         phrase = Phrase(cursor, now.astimezone(tz).date())
         return meaning_of(phrase.read(), LocalNow(now, timezone, tz))
     except OverflowError:
-        raise ScheduleInvalid("This lies beyond the year 9999.", hint="Name an earlier time.") from None
+        raise ScheduleInvalid("This is after the year 9999.", hint="Name an earlier time.") from None
 
 
 def examples() -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
     # "once every friday" and "once daily" are said, "once on fridays" is one or many.
     if said.once and not isinstance(schedule, Once) and not RECURS.search(said.text):
         said.refuse(
-            "", "'once' does not go with what comes again and again.", "Leave it out, or name one date."
+            "", "'once' cannot be combined with a time that repeats.", "Leave it out, or name one date."
         )
     return schedule
 

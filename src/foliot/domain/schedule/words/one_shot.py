@@ -100,7 +100,7 @@ def _ahead(said: ParsedClauses, name: str, at: datetime, place: LocalNow) -> Onc
     if at <= place.now:
         local, now = at.astimezone(place.tz), place.now.astimezone(place.tz)
         is_today = local.date() == now.date()
-        hint = f"Write 'tomorrow at {local:%H:%M}'." if is_today else "Name a time to come."
+        hint = f"Write 'tomorrow at {local:%H:%M}'." if is_today else "Choose a time in the future."
         said.refuse(
             name, f"{local:%Y-%m-%d %H:%M} is past: in {place.timezone} it is {now:%Y-%m-%d %H:%M}.", hint
         )
