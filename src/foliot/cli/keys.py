@@ -67,9 +67,7 @@ def list_keys(
     paging: Paging = FIRST_50,
 ) -> None:
     """List your own keys; as an administrator, all keys of the workspace."""
-    found = paging.fetch(
-        lambda limit, cursor: session.client.keys.list(revoked=revoked, limit=limit, cursor=cursor)
-    )
+    found = paging.fetch(session.client.keys.list, revoked=revoked)
     session.show_list(found, lambda: key_table(found.items, session.now))
 
 

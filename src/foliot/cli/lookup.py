@@ -122,17 +122,14 @@ def pick_one(
     )
 
 
-def find_named(
-    items: Iterable[Found], ref: str, noun: str, names: Callable[[Found], Sequence[str | None]]
-) -> Found:
-    """Find the only item with this name, its first or another; if there is none, the one whose id begins with it."""
+def find_named(items: Iterable[Found], ref: str, noun: str, name: Callable[[Found], str]) -> Found:
+    """Return the item with this name; if there is none, the one whose id begins with it."""
     all_items = list(items)
-    found = [each for each in all_items if ref in names(each)]
+    found = [each for each in all_items if name(each) == ref]
     prefix = ref.strip().lower()
     if not found and len(prefix) >= MIN_PREFIX:
         found = [each for each in all_items if str(each.id).startswith(prefix)]
-    known = (name for each in all_items for name in names(each))
-    return pick_one(found, ref, noun, lambda each: names(each)[0] or "", known)
+    return pick_one(found, ref, noun, name, map(name, all_items))
 
 
 def find_job(client: Client, ref: str) -> JobOut:

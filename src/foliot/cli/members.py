@@ -59,9 +59,7 @@ def list_members(
 ) -> None:
     """List members, newest first. An agent sees only itself."""
     found = paging.fetch(
-        lambda limit, cursor: session.client.members.list(
-            kind=None if kind is None else kind.value, active=not removed, limit=limit, cursor=cursor
-        )
+        session.client.members.list, kind=None if kind is None else kind.value, active=not removed
     )
     session.show_list(found, lambda: member_table(found.items, session.now))
     if not found.items and not removed and kind is None:
@@ -264,7 +262,7 @@ def find_member(client: Client, ref: str) -> MemberOut:
 
 
 def _known(client: Client, ref: str) -> MemberOut | None:
-    """The active member with this name, id or address; None for a new name."""
+    """Return the active member with this name, id or address; None for a new name."""
     matches = [
         each for each in client.members.each(active=True) if ref in {str(each.id), each.name, each.email}
     ]

@@ -36,7 +36,7 @@ SecretRef = Annotated[str, typer.Argument(metavar="SECRET", help="Secret name or
 @api_command
 def list_secrets(session: Session, paging: Paging = FIRST_50) -> None:
     """List secrets by name, without their values."""
-    found = paging.fetch(lambda limit, cursor: session.client.secrets.list(limit=limit, cursor=cursor))
+    found = paging.fetch(session.client.secrets.list)
     session.show_list(found, lambda: secret_table(found.items, session.now))
 
 
@@ -115,13 +115,15 @@ def delete(
 ) -> None:
     """Delete a secret. Refused while jobs use it, unless --force."""
     found = find_secret(session.client, secret)
-    if dry_run:
-        tried = session.client.secrets.dry_run.delete(found.id, force=force)
-        session.show(tried, lambda: styled(_dry_run_sentence(tried, f"Would delete {found.name}")))
-        return
-    confirm(f'Delete the secret "{found.name}"? Its value cannot be recovered.', yes=yes)
-    session.client.secrets.delete(found.id, force=force)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    session.delete(
+        session.client.secrets,
+        found,
+        f'Delete the secret "{found.name}"? Its value cannot be recovered.',
+        lambda tried: styled(_dry_run_sentence(tried, f"Would delete {found.name}")),
+        yes=yes,
+        dry_run=dry_run,
+        force=force,
+    )
 
 
 @app.command()
@@ -215,7 +217,7 @@ def master_key_page(key: MasterKeyOut) -> Block:
 
 def find_secret(client: Client, ref: str) -> SecretOut:
     found = client.secrets.list(name=ref).items
-    return found[0] if found else find_named(client.secrets.each(), ref, "secret", lambda each: [each.name])
+    return found[0] if found else find_named(client.secrets.each(), ref, "secret", lambda each: each.name)
 
 
 def _dry_run_sentence(tried: SecretDryRunOut, summary: str) -> str:

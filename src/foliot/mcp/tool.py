@@ -1,4 +1,4 @@
-"""What all tools share: how a method becomes a tool, the parameters that several have, and how jobs, runs and rooms are found."""
+"""The parts that all tools share: how a method becomes a tool, the parameters that several have, and how jobs, runs and rooms are found."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -16,7 +15,7 @@ import typer
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.runs import run_table
-from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, view_command
+from foliot.cli.session import FIRST_20, FIRST_50, MAX_PAGE, Paging, Session, view_command
 from foliot.cli.tables import (
     BOLD,
     DIM,
@@ -36,11 +35,13 @@ from foliot.cli.tables import (
     styled,
 )
 from foliot.cli.times import local_time, local_time_relative, local_times, relative, relative_short
+from foliot.domain.lifecycle import JobStatus
 
 if TYPE_CHECKING:
     from foliot.wire.freezes import FreezeOut
     from foliot.wire.jobs import JobOut, Retry
     from foliot.wire.schedules import PlannedOut, ScheduleOut
+    from foliot.wire.shape import Page
 
 MIN_ID = 8  # characters of an id in a list
 STATUS_ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
@@ -67,17 +68,6 @@ SHOWN_ELSEWHERE = frozenset(
 )
 
 
-class JobStatusChoice(StrEnum):
-    PENDING = "pending"
-    ACTIVE = "active"
-    PAUSED = "paused"
-    DISABLED = "disabled"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    EXPIRED = "expired"
-    ARCHIVED = "archived"
-
-
 @view_command
 def list_jobs(
     session: Session,
@@ -88,7 +78,7 @@ def list_jobs(
         ),
     ] = None,
     status: Annotated[
-        list[JobStatusChoice] | None,
+        list[JobStatus] | None,
         typer.Option(help="Only this status; repeatable. Archived jobs appear only with --status archived."),
     ] = None,
     tag: Annotated[
@@ -113,10 +103,11 @@ def list_jobs(
 ) -> None:
     """List jobs: status, name, schedule, last run, next run."""
     statuses = [each.value for each in status or ()] + (["disabled"] if disabled else [])
-    found = paging.fetch(
-        lambda limit, cursor: session.client.jobs.list(
+
+    def get_page(limit: int = MAX_PAGE, cursor: str | None = None) -> Page[JobOut]:
+        return session.client.jobs.list(
             q=" ".join(q) if q else None,
-            status=statuses or None,  # type: ignore[arg-type]  # JobStatusChoice has the values of the wire
+            status=statuses or None,  # type: ignore[arg-type]  # its values are those of the wire
             tag=tag,
             type=type,
             queue=queue,
@@ -126,7 +117,8 @@ def list_jobs(
             limit=limit,
             cursor=cursor,
         )
-    )
+
+    found = paging.fetch(get_page)
     session.show_list(
         found,
         lambda: job_list(
@@ -185,7 +177,7 @@ def next_times(
 def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
     found = find_job(session.client, job)
-    runs = paging.fetch(lambda limit, cursor: session.client.jobs.runs(found.id, limit=limit, cursor=cursor))
+    runs = paging.fetch(session.client.jobs.runs, found.id)
     session.show_list(runs, lambda: run_table(runs.items, session.now, of_one_job=True))
 
 

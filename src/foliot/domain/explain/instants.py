@@ -44,7 +44,7 @@ START_SCHEDULER = (
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """Whether the installation fires at all."""
+    """The state of the scheduler of the installation."""
 
     held_reason: str | None = None  # after a restore
     ticked_at: datetime | None = None  # the last tick of any scheduler

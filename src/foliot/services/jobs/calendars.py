@@ -24,18 +24,7 @@ from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "CalendarRow",
-    "change",
-    "create",
-    "delete",
-    "edit",
-    "get",
-    "page",
-    "replan_users",
-    "users",
-    "year",
-]
+__all__ = ["CalendarRow"]
 
 BATCH = 200  # timers locked by one transaction
 NAMED = 5  # names in a refusal

@@ -27,7 +27,7 @@ from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.timers import outages
 from foliot.storage.tx import Database, Role
 
-__all__ = ["JobListPage", "RunRecord", "StoredJob", "UpcomingTimes", "ahead", "job", "jobs", "written"]
+__all__ = ["RunRecord", "StoredJob"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()

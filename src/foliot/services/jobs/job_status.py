@@ -25,17 +25,7 @@ from foliot.services.settlement.settle_steps import ENGINE_ACTOR
 from foliot.storage.jobs import jobs
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "StatusMove",
-    "archive",
-    "disable",
-    "finish_purges",
-    "pause",
-    "purge",
-    "restore",
-    "resume",
-    "resume_due",
-]
+__all__ = ["StatusMove"]
 
 log = logging.getLogger(__name__)
 

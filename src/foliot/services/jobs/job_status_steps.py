@@ -33,7 +33,7 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StatusChange
-from foliot.storage.queue import run_queue, waiting
+from foliot.storage.queue import run_queue, unclaimed_runs
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -92,7 +92,7 @@ async def _drop_queued(tx: Tx, locked: LockedJob) -> tuple[TimerRow, int]:
     status = row.status if row.status is JobStatus.PAUSED else advance(row.status, JobEvent.PAUSE)
     writer, dropped = locked.writer(tx, row._replace(status=status)), 0
     for _ in range(_ATTEMPTS):  # between two, a claim may make a run wait for a limit, or a limit release one
-        if not (found := await waiting.unclaimed_of_job(tx, row, Trigger.SCHEDULE)):
+        if not (found := await unclaimed_runs.unclaimed_of_job(tx, row, Trigger.SCHEDULE)):
             break
         dropped += len(await writer.end_unclaimed(found, AskedSkip(SkipReason.PAUSED, DROPPED)))
     await finish_settlement(writer)
@@ -222,7 +222,7 @@ async def archive_in(
     for _ in range(
         _ATTEMPTS
     ):  # between two attempts a claim may make a run wait for a limit, or a limit release one
-        if not (found := await waiting.unclaimed_of_job(tx, row)):
+        if not (found := await unclaimed_runs.unclaimed_of_job(tx, row)):
             break
         cancelled += len(await writer.end_unclaimed(found, Cancelled()))
     await writer.write()
@@ -254,7 +254,7 @@ async def purge_in(
 ) -> int:
     await release_upstream(tx, job_id, scope, detach=detach)
     locked = await lock_job(tx, job_id, scope)
-    leased = await waiting.leased_of_job(tx, job_id)
+    leased = await unclaimed_runs.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
             f"{len(leased)} of its runs are under way.",

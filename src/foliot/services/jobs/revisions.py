@@ -20,7 +20,7 @@ from foliot.storage.jobs import revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Revision", "RevisionChange", "page", "revert"]
+__all__ = ["Revision"]
 
 
 @dataclass(frozen=True, slots=True)

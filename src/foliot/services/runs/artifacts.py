@@ -17,7 +17,7 @@ from foliot.storage.content import artifacts
 from foliot.storage.content.artifacts import NewArtifact, StoredArtifact
 from foliot.storage.tx import Database, Role
 
-__all__ = ["NewArtifact", "StoredArtifact", "content", "find", "keep", "of_run"]
+__all__ = ["NewArtifact", "StoredArtifact"]
 
 
 async def keep(

@@ -29,7 +29,7 @@ from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
 
-__all__ = ["RunExplanation", "explain_instant", "explain_run"]
+__all__ = ["RunExplanation"]
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
 

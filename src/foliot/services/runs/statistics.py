@@ -20,23 +20,7 @@ from foliot.storage.runs.statistics import DayPercentiles, DayTotals, OpenRunCou
 from foliot.storage.scans import Scan
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "DayPercentiles",
-    "DayTotals",
-    "JobStats",
-    "OpenRunCounts",
-    "Percentiles",
-    "RollUpStep",
-    "RunTimings",
-    "Totals",
-    "WorkspaceNow",
-    "WorkspaceStats",
-    "job_stats",
-    "roll_up",
-    "totals",
-    "workspace_now",
-    "workspace_stats",
-]
+__all__ = ["DayPercentiles", "DayTotals", "OpenRunCounts", "Percentiles", "RunTimings"]
 
 DAYS = 30
 WEEK = 7

@@ -15,7 +15,7 @@ from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["FreezeRow", "Seen", "listed", "one"]
+__all__ = ["FreezeRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def listed(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Seen:
-    """The newest first: those in force and those to come; with `ended`, also those that are over."""
+    """List freezes, newest first: those in force and those to come; with `ended`, also those that are over."""
     [before] = read_cursor(cursor, UUID) or [LAST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.page(tx, before, limit + 1, ended=ended)

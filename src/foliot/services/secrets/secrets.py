@@ -19,7 +19,7 @@ from foliot.storage.content.secrets import SecretRow
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
+__all__ = ["SecretRow"]
 
 NAMED = 5  # names in a refusal
 

@@ -24,18 +24,7 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
 
-__all__ = [
-    "Host",
-    "InstanceRow",
-    "add_instance",
-    "change",
-    "change_instance",
-    "delete",
-    "forget_unseen",
-    "get",
-    "page",
-    "remove_instance",
-]
+__all__ = ["InstanceRow"]
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +40,10 @@ class Host:
     instances: Sequence[InstanceRow]
     seen_from: datetime  # when it was read
     bound: Sequence[tuple[JobId, str]] | None = None  # bound jobs; None when not loaded
+
+    @property
+    def revision(self) -> int:
+        return self.row.revision
 
     @property
     def status(self) -> HostStatus:

@@ -13,7 +13,7 @@ from foliot.services.dry_run import preview_secret
 from foliot.services.identity.authentication import Caller
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.vault import Vault
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import Admin, System, Viewer
 from foliot.web.mapping.identity import master_key_out, rotated_out, secret_out
@@ -35,16 +35,12 @@ from foliot.wire.shape import Page
 routes = api_router("secrets")
 
 
-async def _secret_id(secret_id: PathId) -> SecretId:
-    return SecretId(id_of("secret", secret_id))
-
-
 async def _vault(request: Request) -> Vault:
     vault: Vault = request.app.state.vault
     return vault
 
 
-SecretIdIn = Annotated[SecretId, Depends(_secret_id)]
+SecretIdIn = Annotated[SecretId, path_id("secret_id")]
 TheVault = Annotated[Vault, Depends(_vault)]
 SecretVerb = Callable[[Database, Vault], Awaitable[SecretId]]
 
