@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from foliot.cli.progress import RunNews
+from foliot.cli.progress import RunReporter
 from foliot.cli.runs import run_page
 from foliot.cli.session import Session
 from foliot.cli.tables import render
@@ -147,9 +147,9 @@ def test_who_waits_for_a_run_reads_of_each_failed_attempt_once() -> None:
     ]
     person, program = Listener(is_table=True), Listener(is_table=False)
     for listener in (person, program):
-        news = RunNews(cast(Session, listener))
+        reporter = RunReporter(cast(Session, listener))
         for step in steps:
-            news.tell(step, is_long=False)
+            reporter.report(step, is_long=False)
     assert person.notes == [
         "Attempt 1 failed: It broke.",
         "Run 7 waits for attempt 2 at noon.",
@@ -160,7 +160,7 @@ def test_who_waits_for_a_run_reads_of_each_failed_attempt_once() -> None:
 
 def test_who_waits_for_a_run_that_does_not_start_reads_why() -> None:
     person = Listener(is_table=True)
-    news = RunNews(cast(Session, person))
+    reporter = RunReporter(cast(Session, person))
     for is_long in (False, True, True):
-        news.tell(run(attempt_count=0, attempts=[]), is_long=is_long)
+        reporter.report(run(attempt_count=0, attempts=[]), is_long=is_long)
     assert person.notes == ["Run 7 waits for attempt 2 at noon."]

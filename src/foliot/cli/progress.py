@@ -27,7 +27,7 @@ def wait_for_run(session: Session, run: RunOut) -> RunOut:
     from rich.console import Console
 
     nap, began = MIN_POLL, monotonic()
-    news = RunNews(session)
+    reporter = RunReporter(session)
     console = Console(stderr=True, markup=False, highlight=False)
     status = console.status("") if sys.stderr.isatty() else None
     with note_on_interrupt(run), status or nullcontext():
@@ -37,28 +37,28 @@ def wait_for_run(session: Session, run: RunOut) -> RunOut:
             pause(nap)
             nap = min(nap * 1.3, MAX_POLL)
             run = session.client.runs.get(run.id)
-            news.tell(run, is_long=nap == MAX_POLL)
+            reporter.report(run, is_long=nap == MAX_POLL)
     return run
 
 
-class RunNews:
-    """Tells people who wait for a run about its failed attempts, and what it waits for. Programs get nothing."""
+class RunReporter:
+    """Reports failed attempts of a run, and what it waits for, to the person who waits. Programs get nothing."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._told = 0  # the number of the last attempt that was told
+        self._reported = 0  # the number of the last attempt that was reported
         self._is_explained = False
 
-    def tell(self, run: RunOut, *, is_long: bool) -> None:
+    def report(self, run: RunOut, *, is_long: bool) -> None:
         if not self._session.is_table:
             return
         for attempt in run.attempts or ():
-            if attempt.number > self._told and attempt.finished_at is not None:
-                self._told, self._is_explained = attempt.number, False
+            if attempt.number > self._reported and attempt.finished_at is not None:
+                self._reported, self._is_explained = attempt.number, False
                 if attempt.status != "succeeded":
                     why = "" if attempt.error is None else f": {attempt.error.message}"
                     self._session.note(f"Attempt {attempt.number} {attempt.status.replace('_', ' ')}{why}")
-        waits = run.status == "waiting" or (run.status == "ready" and (self._told > 0 or is_long))
+        waits = run.status == "waiting" or (run.status == "ready" and (self._reported > 0 or is_long))
         if waits and not self._is_explained:
             self._is_explained = True
             self._session.note(self._session.client.runs.explain(run.id).sentence)
