@@ -196,10 +196,7 @@ async def _next_times(tx: Tx, users: dict[JobId, str]) -> dict[JobId, datetime |
 
 
 async def preview_secret(
-    database: Database,
-    vault: Vault,
-    scope: Scope,
-    verb: Callable[[Database, Vault], Awaitable[SecretId]],
+    database: Database, vault: Vault, scope: Scope, verb: Callable[[Database, Vault], Awaitable[SecretId]]
 ) -> SecretRow:
     """Apply `verb`, which returns the secret it wrote, and roll it back. It seals with a temporary key where there is no key yet."""
     sealing = await master_key.may_seal(database, vault)

@@ -45,16 +45,14 @@ class AsyncFreezesApi(AsyncFreezeWrites[FreezeOut, None]):
     ) -> Page[FreezeOut]:
         """Return one page of current and future freezes, newest first; with `ended` also past ones."""
         query = {"ended": ended, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[FreezeOut], ApiRequest("GET", "/freezes", query=query))
+        return await self._http.get(Page[FreezeOut], "/freezes", query=query)
 
     def each(self, *, ended: bool = False) -> AsyncIterator[FreezeOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(ended=ended, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, freeze_id: Ref) -> FreezeOut:
-        return await self._http.read(
-            FreezeOut, ApiRequest("GET", "/freezes/{freeze_id}", {"freeze_id": freeze_id})
-        )
+        return await self._http.get(FreezeOut, "/freezes/{freeze_id}", {"freeze_id": freeze_id})
 
     async def preview(self, freeze: FreezeIn | Mapping[str, Any]) -> FreezePreviewOut:
         """Return what such a freeze would hold. Nothing is stored."""

@@ -44,14 +44,14 @@ class FreezesApi(FreezeWrites[FreezeOut, None]):
     def list(self, *, ended: bool = False, limit: int = PAGE, cursor: str | None = None) -> Page[FreezeOut]:
         """Return one page of current and future freezes, newest first; with `ended` also past ones."""
         query = {"ended": ended, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[FreezeOut], ApiRequest("GET", "/freezes", query=query))
+        return self._http.get(Page[FreezeOut], "/freezes", query=query)
 
     def each(self, *, ended: bool = False) -> Iterator[FreezeOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(ended=ended, limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, freeze_id: Ref) -> FreezeOut:
-        return self._http.read(FreezeOut, ApiRequest("GET", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
+        return self._http.get(FreezeOut, "/freezes/{freeze_id}", {"freeze_id": freeze_id})
 
     def preview(self, freeze: FreezeIn | Mapping[str, Any]) -> FreezePreviewOut:
         """Return what such a freeze would hold. Nothing is stored."""

@@ -46,12 +46,7 @@ async def create(
 
 
 async def edit(
-    database: Database,
-    scope: Scope,
-    calendar_id: CalendarId,
-    calendar: Calendar,
-    *,
-    most: int | None = None,
+    database: Database, scope: Scope, calendar_id: CalendarId, calendar: Calendar, *, most: int | None = None
 ) -> int:
     """Replace the calendar. Return how many timers moved."""
     changes = {
@@ -163,11 +158,7 @@ async def page(
 
 
 async def users(
-    database: Database,
-    scope: Scope,
-    calendar_id: CalendarId,
-    cursor: str | None = None,
-    limit: int = 50,
+    database: Database, scope: Scope, calendar_id: CalendarId, cursor: str | None = None, limit: int = 50
 ) -> ListPage[tuple[JobId, str]]:
     """List the jobs that name the calendar or are in its scope, as id and name, by id."""
     [after] = read_cursor(cursor, UUID) or [FIRST_ID]

@@ -90,12 +90,7 @@ async def jobs(
     return JobListPage(page.items, following, total, found is not None and found > COUNTED_TO)
 
 
-async def ahead(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    n: int,
-) -> UpcomingTimes:
+async def ahead(database: Database, scope: Scope, job_id: JobId, n: int) -> UpcomingTimes:
     """Return the next `n` times: none while the job is stopped, and one after a fixed delay."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_job(tx, job_id, scope)

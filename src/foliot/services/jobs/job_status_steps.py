@@ -99,13 +99,7 @@ async def _drop_queued(tx: Tx, locked: LockedJob) -> tuple[TimerRow, int]:
     return row.with_load(writer.job(job_id).state.load), dropped
 
 
-async def disable_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    reason: str | None = None,
-) -> StatusMove:
+async def disable_in(tx: Tx, job_id: JobId, scope: Scope, *, reason: str | None = None) -> StatusMove:
     locked = await lock_job(tx, job_id, scope)
     await stop(tx, [locked.row], Stop(JobEvent.DISABLE, reason), scope.actor)
     return StatusMove(JobStatus.DISABLED)
@@ -190,24 +184,12 @@ async def _promote_manual(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId,
     await writer.write()
 
 
-async def resume_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    catch_up: bool = False,
-) -> StatusMove:
+async def resume_in(tx: Tx, job_id: JobId, scope: Scope, *, catch_up: bool = False) -> StatusMove:
     locked = await lock_job(tx, job_id, scope, dependents=True)
     return await resume_locked(tx, locked, scope.actor, catch_up=catch_up)
 
 
-async def archive_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    detach: bool = False,
-) -> StatusMove:
+async def archive_in(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool = False) -> StatusMove:
     await release_upstream(tx, job_id, scope, detach=detach)
     locked = await lock_job(tx, job_id, scope)
     row = locked.row
@@ -244,14 +226,7 @@ async def restore_in(tx: Tx, job_id: JobId, scope: Scope) -> StatusMove:
     return StatusMove(status)
 
 
-async def purge_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    force: bool = False,
-    detach: bool = False,
-) -> int:
+async def purge_in(tx: Tx, job_id: JobId, scope: Scope, *, force: bool = False, detach: bool = False) -> int:
     await release_upstream(tx, job_id, scope, detach=detach)
     locked = await lock_job(tx, job_id, scope)
     leased = await unclaimed_runs.leased_of_job(tx, job_id)

@@ -32,12 +32,7 @@ class RevisionChange:
 
 
 async def page(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    cursor: str | None = None,
-    limit: int = 50,
+    database: Database, scope: Scope, job_id: JobId, *, cursor: str | None = None, limit: int = 50
 ) -> ListPage[RevisionChange]:
     """List revisions, newest first."""
     [before] = read_cursor(cursor, number) or [None]

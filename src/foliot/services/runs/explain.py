@@ -35,10 +35,7 @@ _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
 
 
 async def explain_instant(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    at: datetime | None = None,
+    database: Database, scope: Scope, job_id: JobId, at: datetime | None = None
 ) -> RunExplanation:
     """Explain this job at `at`; without an instant, at its last planned time, or its first."""
     if at is not None and at.tzinfo is None:

@@ -42,12 +42,7 @@ async def append(database: Database, chunks: Sequence[LogChunk], limits: LogLimi
 
 
 async def read(
-    database: Database,
-    scope: Scope,
-    run_id: RunId,
-    *,
-    after: int = 0,
-    limit: int = 200,
+    database: Database, scope: Scope, run_id: RunId, *, after: int = 0, limit: int = 200
 ) -> LogPage:
     """Read the lines after number `after`.
 

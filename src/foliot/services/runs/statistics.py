@@ -88,12 +88,7 @@ class RollUpStep:
 
 
 async def job_stats(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    days: int = DAYS,
-    *,
-    percentiles: bool = False,
+    database: Database, scope: Scope, job_id: JobId, days: int = DAYS, *, percentiles: bool = False
 ) -> JobStats:
     """Return figures of the last `days` UTC days, today included; with percentiles of the last MOST_SAMPLED days."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:

@@ -25,12 +25,7 @@ NAMED = 5  # names in a refusal
 
 
 async def create(
-    database: Database,
-    vault: Vault,
-    scope: Scope,
-    name: str,
-    value: str,
-    agents: Sequence[PrincipalId] = (),
+    database: Database, vault: Vault, scope: Scope, name: str, value: str, agents: Sequence[PrincipalId] = ()
 ) -> SecretId:
     plain = _bytes(value)
     await check_key(database, vault, scope.actor)
@@ -46,13 +41,7 @@ async def create(
     return secret_id
 
 
-async def replace(
-    database: Database,
-    vault: Vault,
-    scope: Scope,
-    secret_id: SecretId,
-    value: str,
-) -> None:
+async def replace(database: Database, vault: Vault, scope: Scope, secret_id: SecretId, value: str) -> None:
     """Replace the value. Attempts that start from now on get the new one."""
     plain = _bytes(value)
     await check_key(database, vault, scope.actor)
@@ -67,12 +56,7 @@ async def replace(
         )
 
 
-async def give(
-    database: Database,
-    scope: Scope,
-    secret_id: SecretId,
-    agents: Sequence[PrincipalId],
-) -> None:
+async def give(database: Database, scope: Scope, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
     """Let these agents, and no others, name the secret in jobs they write from now on."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _lock_secret(tx, secret_id, scope.expected_revision)
@@ -82,14 +66,8 @@ async def give(
         await append_audit(tx, "secret.given", ("secret", secret_id), scope.actor, before=before, after=after)
 
 
-async def delete(
-    database: Database,
-    scope: Scope,
-    secret_id: SecretId,
-    *,
-    force: bool = False,
-) -> None:
-    """Delete the secret. Refused while something names it, unless `force`: they then fail until the name exists again."""
+async def delete(database: Database, scope: Scope, secret_id: SecretId, *, force: bool = False) -> None:
+    """Delete the secret. Refused while something names it, unless `force`: that then fails until the name exists again."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _lock_secret(tx, secret_id, scope.expected_revision)
         # Under this lock no job can start to name it.
@@ -110,12 +88,7 @@ async def get(database: Database, scope: Scope, secret_id: SecretId) -> SecretRo
 
 
 async def page(
-    database: Database,
-    scope: Scope,
-    cursor: str | None = None,
-    limit: int = 50,
-    *,
-    name: str | None = None,
+    database: Database, scope: Scope, cursor: str | None = None, limit: int = 50, *, name: str | None = None
 ) -> ListPage[SecretRow]:
     """List secrets by name. An agent sees those that were given to it."""
     [after] = read_cursor(cursor, text) or [""]
@@ -126,11 +99,7 @@ async def page(
 
 
 async def users(
-    database: Database,
-    scope: Scope,
-    secret_id: SecretId,
-    cursor: str | None = None,
-    limit: int = 50,
+    database: Database, scope: Scope, secret_id: SecretId, cursor: str | None = None, limit: int = 50
 ) -> ListPage[tuple[JobId, str]]:
     """List the jobs that name the secret, as id and name, by id. An agent sees its own jobs."""
     [after] = read_cursor(cursor, UUID) or [FIRST_ID]

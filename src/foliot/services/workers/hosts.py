@@ -68,12 +68,7 @@ async def get(database: Database, scope: Scope, host_id: HostId) -> Host:
         return replace(host, bound=bound[:SHOWN])
 
 
-async def change(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    changes: Mapping[str, Any],
-) -> Host:
+async def change(database: Database, scope: Scope, host_id: HostId, changes: Mapping[str, Any]) -> Host:
     """Change labels and capacity. Runs under way continue; the next claim keeps to the new capacity."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await _locked(tx, host_id)
@@ -91,13 +86,7 @@ async def change(
         return await _shown(tx, host_id)
 
 
-async def delete(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    *,
-    force: bool = False,
-) -> None:
+async def delete(database: Database, scope: Scope, host_id: HostId, *, force: bool = False) -> None:
     """Delete the host with its instances. Refused while it is online, and while jobs are bound to it unless `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
@@ -136,11 +125,7 @@ async def forget_unseen(database: Database, silent_for: timedelta, most: int = F
 
 
 async def add_instance(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    name: str,
-    labels: Mapping[str, str],
+    database: Database, scope: Scope, host_id: HostId, name: str, labels: Mapping[str, str]
 ) -> InstanceRow:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
@@ -185,12 +170,7 @@ async def change_instance(
 
 
 async def remove_instance(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    instance_id: InstanceId,
-    *,
-    force: bool = False,
+    database: Database, scope: Scope, host_id: HostId, instance_id: InstanceId, *, force: bool = False
 ) -> None:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await _locked(tx, host_id)

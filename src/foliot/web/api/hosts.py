@@ -102,11 +102,7 @@ async def add_instance(
 
 @routes.patch("/hosts/{host_id}/instances/{instance_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_instance(
-    host_id: HostIdIn,
-    instance_id: InstanceIdIn,
-    change: InstanceChange,
-    caller: SharedEditor,
-    write: Writing,
+    host_id: HostIdIn, instance_id: InstanceIdIn, change: InstanceChange, caller: SharedEditor, write: Writing
 ) -> InstanceOut:
     """Change its labels, or move it to another host together with its waiting runs."""
     to = None if change.host_id is None else HostId(change.host_id)

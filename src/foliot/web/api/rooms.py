@@ -92,11 +92,7 @@ async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
 async def change_room(
-    room_id: RoomIdIn,
-    change: RoomChange,
-    caller: SharedEditor,
-    reach: TheEgressPolicy,
-    write: Writing,
+    room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, reach: TheEgressPolicy, write: Writing
 ) -> RoomOut:
     """Change its name, agents or webhook; null removes the webhook."""
     agents = None
