@@ -174,7 +174,7 @@ def prepare(place: Place, page: str) -> dict[str, str]:
         client.secrets.set(name, WEBHOOK_SECRET)
     webhook_url = ""
     if page == "incoming-webhooks.md":
-        signed = {"kind": "trigger", "job_id": create("deploy"), "secret": {"secret": "standup-hook"}}
+        signed = {"kind": "trigger", "job_id": report, "secret": {"secret": "standup-hook"}}
         webhook_url = str(client.webhooks.create({"name": "of the page", **signed}).url)
     (place.folder / "input.json").write_text('{"month": "2035-01"}')
     (place.folder / "notes.txt").write_text("notes")

@@ -23,8 +23,8 @@ from foliot.domain.schedule.window import Window
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
 from foliot.services.runs.logs import LogChunk
-from foliot.services.settlement.expiry import expire_runs
 from foliot.services.settlement.sweep import sweep
+from foliot.services.settlement.waiting_runs import expire_runs
 from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.overview import unserved

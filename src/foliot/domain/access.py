@@ -99,7 +99,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class KeyBudget:
-    """What an agent may make with a key, beside the quotas of its workspace."""
+    """Limits of what an agent makes with a key, beside the quotas of its workspace."""
 
     max_jobs: int | None = None  # that the agent owns, archived ones not counted
     min_interval: int | None = None  # seconds between two planned times
@@ -236,10 +236,10 @@ AGENDA = Permission.AGENDA.value
 
 
 def is_within(maker: KeyHolder, made: KeyHolder) -> bool:
-    """Whether `made` can do nothing that `maker` cannot."""
+    """Return whether `made` can do nothing that `maker` cannot."""
     if WORKER in made.scopes and not maker.may(Permission.ADMIN):
         return False  # workers are handed the payloads of a whole workspace
-    return _reaches(maker, made)
+    return _reaches(maker, made) and made.budget.narrowed(maker.budget) == made.budget
 
 
 def refuse_stronger(maker: KeyHolder, made: KeyHolder) -> None:

@@ -23,7 +23,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class EdgeCondition(StrEnum):
-    """Which outcomes of the upstream run satisfy the edge. A skipped run never does."""
+    """The outcomes of the upstream run that satisfy the edge. A skipped run never does."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -36,7 +36,7 @@ class EdgeMode(StrEnum):
 
 
 class JoinRule(StrEnum):
-    """Whether every edge must be satisfied or one is enough."""
+    """The edges that must be satisfied: every one, or any."""
 
     ALL = "all"
     ANY = "any"

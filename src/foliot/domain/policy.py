@@ -19,7 +19,7 @@ MOST_QUEUED = 100_000
 
 
 class Backoff(StrEnum):
-    """How the waits between attempts grow."""
+    """The growth of the waits between attempts."""
 
     NONE = "none"  # no retries at all
     FIXED = "fixed"  # base, every time
@@ -68,7 +68,7 @@ class Retry:
 
 
 class OverlapRule(StrEnum):
-    """What happens when a planned time comes while an earlier run is live."""
+    """The fate of a planned time that comes while an earlier run is live."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -87,7 +87,7 @@ class Overlap:
 
 
 class MisfireRule(StrEnum):
-    """What happens to planned times that are found late."""
+    """The fate of planned times that are found late."""
 
     LATEST = "latest"  # the newest late one runs
     ALL = "all"  # the newest max_catch_up run, oldest first, behind live work
@@ -124,7 +124,7 @@ class Breaker:
 
 
 class OnLost(StrEnum):
-    """What a run does when its worker falls silent: repeat (at least once) or end (at most once)."""
+    """The fate of a run whose worker falls silent: repeat (at least once) or end (at most once)."""
 
     REPEAT = "repeat"
     FAIL = "fail"
@@ -162,7 +162,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class NotifyPolicy:
-    """Which kinds of channels hear of a job's failures, and who instead of the recipients of these channels."""
+    """The kinds of channels that hear of a job's failures, and who instead of the recipients of these channels."""
 
     email: bool = True
     slack: bool = False

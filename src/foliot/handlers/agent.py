@@ -46,7 +46,7 @@ Address = Annotated[Text, AfterValidator(check_address)]
 
 
 class Price(Shape):
-    """What a million tokens cost."""
+    """The price of a million tokens."""
 
     unit: Unit = "usd"
     input_per_million: Amount = Decimal(0)
@@ -54,7 +54,7 @@ class Price(Shape):
 
 
 class AttemptBudget(Shape):
-    """What an attempt may use. It fails for good before a turn that would come after."""
+    """The limits of what an attempt uses. It fails for good before a turn that would come after."""
 
     tokens: int | None = Field(default=None, ge=1, le=1_000_000_000)
     cost: Amount | None = Field(default=None, description="In the unit of `price`.")
@@ -105,7 +105,7 @@ class AgentConfig(Shape):
 
 @dataclass(slots=True)
 class Spent:
-    """What the attempt has used so far."""
+    """The usage of the attempt so far."""
 
     config: AgentConfig
     tokens: int = 0

@@ -1,4 +1,4 @@
-"""What all tools share: how a method becomes a tool, the parameters that several have, and how jobs, runs and rooms are found."""
+"""The parts that all tools share: how a method becomes a tool, the parameters that several have, and how jobs, runs and rooms are found."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ DryRun = Annotated[bool, Field(description="Only show what would happen.")]
 Reason = Annotated[str, Field(min_length=1, max_length=1_000, description="Why; people will read it.")]
 
 
-def tool(
-    answer: type[A],
-) -> Callable[[Callable[P, Awaitable[A]]], Callable[P, Awaitable[CallToolResult]]]:
+def tool(answer: type[A]) -> Callable[[Callable[P, Awaitable[A]]], Callable[P, Awaitable[CallToolResult]]]:
     """Turn a method that returns an answer into a tool, with the answer's schema; errors of the API become tool errors."""
 
     def wrap(do: Callable[P, Awaitable[A]]) -> Callable[P, Awaitable[CallToolResult]]:

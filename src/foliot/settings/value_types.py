@@ -43,7 +43,7 @@ def whole_number(low: int, high: int) -> ValueType:
 
 
 def whole_numbers(low: int, high: int) -> ValueType:
-    """One or more numbers, separated by commas."""
+    """Read one or more numbers, separated by commas."""
     one = whole_number(low, high)
 
     def parse(raw: Any) -> tuple[int, ...]:
@@ -77,7 +77,7 @@ def one_of(*words: str) -> ValueType:
 
 
 def some_of(*words: str) -> ValueType:
-    """One or more of the words, in the order given here."""
+    """Read one or more of the words, in the order given here."""
 
     def parse(raw: Any) -> tuple[str, ...]:
         named = {word.lower() for word in _split(raw)}

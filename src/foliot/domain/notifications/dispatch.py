@@ -37,7 +37,7 @@ DIGEST_AFTER = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class ChannelState:
-    """What planning needs of a channel that may send."""
+    """A channel that may send, as planning needs it."""
 
     id: ChannelId
     name: str
@@ -79,7 +79,7 @@ class WaitingEntry:
 
 @dataclass(slots=True)
 class DispatchPlan:
-    """What one transaction writes."""
+    """The rows that one transaction writes."""
 
     opened: list[Incident] = field(default_factory=list)
     changed: list[Incident] = field(default_factory=list)

@@ -84,7 +84,7 @@ class Calendar:
         )
 
     def deferring(self) -> Calendar:
-        """The same calendar with planned times deferred, not skipped. It shares the prepared spans."""
+        """Return the same calendar with planned times deferred, not skipped. It shares the prepared spans."""
         if self.otherwise is Otherwise.DEFER:
             return self
         other = replace(self, otherwise=Otherwise.DEFER)

@@ -32,7 +32,7 @@ _LONGEST = timedelta(days=366 * 100)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to parse what the text itself does not say."""
+    """The choices that the text of a schedule does not make itself."""
 
     timezone: str = "UTC"
     seconds: bool = False

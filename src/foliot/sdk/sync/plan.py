@@ -87,7 +87,7 @@ def plan_sync(
 
 
 def needs_resolving(schedule: Mapping[str, Any]) -> bool:
-    """Whether only the server can complete it: words, and cron in the zone of the workspace."""
+    """Return whether only the server can complete it: words, and cron in the zone of the workspace."""
     return "words" in schedule or (schedule["kind"] == "cron" and "timezone" not in schedule)
 
 

@@ -17,16 +17,7 @@ from foliot.storage.identity import idempotency
 from foliot.storage.identity.idempotency import IdempotencyRecord, IdempotentRequest, StoredResponse
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "IdempotencyRecord",
-    "IdempotentRequest",
-    "StoredResponse",
-    "begin",
-    "finish",
-    "forget_old",
-    "lost",
-    "release",
-]
+__all__ = ["IdempotencyRecord", "IdempotentRequest", "StoredResponse"]
 
 KEPT = timedelta(hours=24)
 GIVEN_UP = timedelta(

@@ -44,7 +44,7 @@ GIVE_IT = (
 
 @dataclass(frozen=True, slots=True)
 class MasterKeyUsage:
-    """How many secrets the keys of this node can read."""
+    """The numbers of secrets that the keys of this node can and cannot read."""
 
     present: str | None
     known: tuple[str, ...]

@@ -55,7 +55,7 @@ async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scop
 
 
 def _sends(definition: Definition) -> tuple[object, ...]:
-    """The part of a definition that decides which values go where."""
+    """Return the part of a definition that decides which values go where."""
     spec = definition.spec
     return definition.config, spec.type, spec.target, spec.queue, definition.owner_id
 

@@ -145,7 +145,7 @@ class Vault:
             raise UnreadableError(sealed.key_id, is_known=True) from None
 
     def keyed(self, digest: bytes) -> bytes:
-        """A keyed digest: without the key, the database alone allows no guessing."""
+        """Return a keyed digest: without the key, the database alone allows no guessing."""
         if not self._keys:
             raise no_key()
         return hmac.digest(self._keys[0].raw, b"foliot digest\0" + digest, "sha256")

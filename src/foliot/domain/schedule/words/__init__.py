@@ -43,7 +43,7 @@ _BLANKS = re.compile(r"\s{2,}(?=\S)|\s{2,}$")
 def read_words(
     text: str, *, now: datetime, timezone: str, tz: tzinfo, zone_named: Callable[[str], tzinfo] | None = None
 ) -> Schedule:
-    """The schedule that `text` says; wall times are in `timezone` (whose rules are `tz`) unless the phrase ends in another zone.
+    """Return the schedule that `text` says; wall times are in `timezone` (whose rules are `tz`) unless the phrase ends in another zone.
 
     `zone_named` finds such a zone by its name and raises ScheduleInvalid where there is none.
     """
