@@ -121,9 +121,9 @@ def prepare(place: Place, page: str) -> dict[str, str]:
         client.jobs.delete(job.id, detach=True)
     for freeze in client.freezes.list().items:
         client.freezes.lift(freeze.id)
+    delete_channels(client)
     for room in client.rooms.each():
         client.rooms.delete(room.id)
-    delete_channels(client)
     for calendar in client.calendars.each():
         client.calendars.delete(calendar.id, force=True)
     config = {"url": f"{place.url}/healthz", "method": "GET"}
