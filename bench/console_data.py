@@ -69,16 +69,10 @@ def load(site: Site, jobs: int, runs: int) -> None:
         owner.execute("SET search_path TO foliot, public")
         owner.execute("SET maintenance_work_mem TO '1GB'")
         owner.execute("SET synchronous_commit TO off")
-        indexes = owner.execute(
-            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'foliot' AND tablename = 'runs' AND indexname <> 'runs_pkey'"
-        ).fetchall()
-        for name, _ in indexes:
-            owner.execute(f"DROP INDEX {name}")
-        for number in range(1, rounds + 1):
-            owner.execute(_ONE_ROUND, {"number": number, "back": rounds - number, "now": now})
-        print(f"  {time.perf_counter() - began:.0f} s: rows are there", flush=True)
-        for _, definition in indexes:
-            owner.execute(definition)
+        with population.index_runs_later(owner):
+            for number in range(1, rounds + 1):
+                owner.execute(_ONE_ROUND, {"number": number, "back": rounds - number, "now": now})
+            print(f"  {time.perf_counter() - began:.0f} s: rows are there", flush=True)
         owner.execute(_DAYS)
         owner.execute(_COUNTERS, {"rounds": rounds})
         owner.execute(_LONG_LOG, {"chunks": LOG_BYTES // 100_000})

@@ -58,7 +58,7 @@ def test_every_mistake_is_reported_at_once_with_its_source(tmp_path: Path) -> No
         "log_level in foliot.toml is 7; it must be debug, info, warning or error.",
         (
             "FOLIOT_EGRESS_ALLOW from the environment is '10.0.0.0/8, home'; "
-            "it must be networks such as 10.0.0.0/8, divided by commas, or none."
+            "it must be networks such as 10.0.0.0/8, separated by commas, or none."
         ),
         "--port is '99999'; it must be a whole number from 0 to 65535.",
     ]
@@ -79,7 +79,7 @@ def test_defaults_and_pace_are_settings_and_wrong_ones_stop_the_start(tmp_path: 
     assert messages({"FOLIOT_DEFAULT_RETRY_DELAYS": "5,soon", "FOLIOT_POLL_BATCH": "0"}, tmp_path) == [
         (
             "FOLIOT_DEFAULT_RETRY_DELAYS from the environment is '5,soon'; "
-            "it must be whole numbers from 0 to 31536000, divided by commas."
+            "it must be whole numbers from 0 to 31536000, separated by commas."
         ),
         "FOLIOT_POLL_BATCH from the environment is '0'; it must be a whole number from 1 to 10000.",
     ]

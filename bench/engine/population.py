@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice, product
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -75,6 +77,19 @@ class _Kind:
     share: str  # daily, hourly, interval
     definition: Definition
     timer: Timer
+
+
+@contextmanager
+def index_runs_later(owner: psycopg.Connection[Any]) -> Iterator[None]:
+    """Make the indexes of `runs` after the rows: that is faster and leaves them no worse."""
+    indexes = owner.execute(
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'foliot' AND tablename = 'runs' AND indexname <> 'runs_pkey'"
+    ).fetchall()
+    for name, _ in indexes:
+        owner.execute(f"DROP INDEX {name}")
+    yield
+    for _, definition in indexes:
+        owner.execute(definition)
 
 
 def fill(owner_url: str, url: str, wanted: Population) -> None:

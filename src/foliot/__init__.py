@@ -51,34 +51,22 @@ __all__ = [
     "__version__",
 ]
 _HOMES = {
-    "AsyncClient": "foliot.sdk",
-    "Cancel": "foliot.sdk.outcomes",
-    "Client": "foliot.sdk",
-    "Conflict": "foliot.sdk.errors",
-    "Context": "foliot.sdk.context",
-    "Denied": "foliot.sdk.errors",
-    "Fail": "foliot.sdk.outcomes",
-    "FakeContext": "foliot.sdk.context",
-    "Foliot": "foliot.sdk",
-    "FoliotApiError": "foliot.sdk.errors",
-    "Invalid": "foliot.sdk.errors",
-    "Job": "foliot.sdk.app.job",
-    "NotFound": "foliot.sdk.errors",
-    "RateLimited": "foliot.sdk.errors",
-    "Retry": "foliot.sdk.outcomes",
-    "Skip": "foliot.sdk.outcomes",
-    "Stale": "foliot.sdk.errors",
-    "TimeOut": "foliot.sdk.outcomes",
-    "Unauthorized": "foliot.sdk.errors",
-    "Unavailable": "foliot.sdk.errors",
-    "Unreachable": "foliot.sdk.errors",
-    "Unreadable": "foliot.sdk.errors",
-    "Untrusted": "foliot.sdk.errors",
-}
+    "AsyncClient": "asynchronous.client",
+    "Cancel": "outcomes",
+    "Client": "synchronous.client",
+    "Context": "context",
+    "Fail": "outcomes",
+    "FakeContext": "context",
+    "Foliot": "app.application",
+    "Job": "app.job",
+    "Retry": "outcomes",
+    "Skip": "outcomes",
+    "TimeOut": "outcomes",
+}  # modules of the sdk; the others are errors
 
 
 def __getattr__(name: str) -> Any:
     """Load a name on first use: the server must not import the client, nor the client the server."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"foliot.sdk.{_HOMES.get(name, 'errors')}"), name)

@@ -135,8 +135,34 @@ async def test_a_name_that_means_nothing_is_reported_before_anything_is_done(
     )
     done = await run_command("apply", "-f", str(path))
     assert done.code == 2
-    assert 'job not found, or not unique: "nobody"' in done.err
+    assert '"a" /depends_on: job not found: "nobody".' in done.err
     assert 'calendar not found: "none"' in done.err
+
+
+async def test_a_name_that_several_jobs_have_is_refused_with_their_ids(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    create = ("jobs", "create", "twin", "--python", "a:b", "--every")
+    ids = [(await run_command(*create, every)).json["id"] for every in ("1h", "2h")]
+    path = tmp_path / "jobs.yaml"
+    path.write_text(
+        "jobs:\n"
+        "  - {name: twin, type: python, config: {call: 'a:b'}, schedule: {kind: manual}}\n"
+        "  - {name: b, type: python, config: {call: 'a:b'}, schedule: {kind: manual}, depends_on: [twin]}\n"
+    )
+    done = await run_command("apply", "-f", str(path))
+    assert done.code == 2
+    assert '"twin": 2 jobs on the server have this name: ' in done.err
+    assert all(job_id in done.err for job_id in ids)
+    assert "Every 2 hours" in done.err
+    path.write_text(
+        "jobs: [{name: b, type: python, config: {call: 'a:b'}, schedule: {kind: manual}, depends_on: [twin]}]"
+    )
+    done = await run_command("apply", "-f", str(path))
+    assert '"b" /depends_on: "twin": 2 jobs on the server have this name: ' in done.err
+    assert "Write an id here instead." in done.err
+    path.write_text(path.read_text().replace("[twin]", f"['{ids[1]}']"))
+    assert (await run_command("apply", "-f", str(path))).code == 0
 
 
 def test_all_that_is_wrong_with_a_file_is_reported_at_once() -> None:

@@ -72,6 +72,11 @@ async def test_a_table_shows_each_record_and_how_to_review(run_command: RunComma
     assert "foliot cutover" not in again.out  # they stay disabled
 
 
+async def test_a_list_says_which_jobs_are_in_shadow_mode(run_command: RunCommand) -> None:
+    await run_command("import", "system-crontab", str(FILES / "system-crontab"), "--shadow")
+    assert (await run_command("jobs", "list", "-o", "table")).out.count("Shadow (nothing runs)") == 4
+
+
 @pytest.mark.parametrize(("source", "file"), [("systemd", "timers.txt"), ("kubernetes", "cronjobs.yaml")])
 async def test_other_schedulers_pass_the_checks_of_the_server(
     run_command: RunCommand, source: str, file: str

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from foliot.cli.events import event_line
 from foliot.cli.jobs.edit import change_table
-from foliot.cli.jobs.views import JobStatusChoice, created_page, job_list, job_page, planned_time_table
+from foliot.cli.jobs.views import created_page, job_list, job_page, planned_time_table
 from foliot.cli.output import pluralize
-from foliot.cli.runs import RunStatusChoice, run_table
+from foliot.cli.runs import run_table
 from foliot.cli.tables import Column, Table, render
 from foliot.cli.times import (
     format_duration,
@@ -24,6 +24,7 @@ from foliot.cli.times import (
     parse_time,
     relative_short,
 )
+from foliot.domain import lifecycle
 from foliot.domain.errors import Invalid
 from foliot.sdk.sync.plan import JobChange
 from foliot.wire.audit import EventOut
@@ -277,8 +278,8 @@ def test_distances_are_short_in_lists_and_have_two_units_elsewhere() -> None:
 
 
 def test_the_words_of_flags_are_those_of_the_wire() -> None:
-    assert [each.value for each in JobStatusChoice] == list(typing.get_args(JobStatus))
-    assert [each.value for each in RunStatusChoice] == list(typing.get_args(RunStatus))
+    assert [each.value for each in lifecycle.JobStatus] == list(typing.get_args(JobStatus))
+    assert [each.value for each in lifecycle.RunStatus] == list(typing.get_args(RunStatus))
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_day_is_a_day_of_the_zone_and_has_its_own_length() -> None:
         ("since:2026-02-30", 7, "There is no such day", ""),
         ("since:9999-12-31T23:59:59.999999Z", 7, "There is no such day", ""),
         ("created:999999w", 9, "more than a hundred years", ""),
-        ("id:7", 4, '"7" is not an id', "0192f0c1"),
+        ("id:7", 4, '"7" is not an id', "The filter name: searches in names."),
         ('name:"daily', 6, "This quote is not closed", 'Put a "'),
         ("tag:a -", 7, "A minus", "-tag:old"),
         ("da\0ily", 1, "NUL", ""),

@@ -63,7 +63,7 @@ def test_room_is_there_while_anything_fits() -> None:
         ),
         (
             HostWait(PVP, "h1", SEEN, None, 0, 1),
-            'Run 1 waits for server "pvp": host h1 is online, but does no jobs of type http.',
+            'Run 1 waits for server "pvp": host h1 is online, but runs no jobs of type http.',
         ),
         (
             HostWait(PVP, "h1", SEEN, "http", 1, 1),

@@ -324,7 +324,7 @@ REFUSALS = {
     "tomorrow at 12": "'12' can be morning or evening.",
     "tonight at 9": "'9' can be morning or evening.",
     "tonight": "This does not say at what time.",
-    "once at 18:00 on fridays": "'once' does not go with what comes again and again.",
+    "once at 18:00 on fridays": "'once' cannot be combined with a time that repeats.",
     "three times a day": "'three times' does not say at what time.",
     "in march at 9am": "'at 9am' can mean once or every day.",
     "friday at 5pm in march": "'friday' can mean one day or every week.",

@@ -24,7 +24,7 @@ from foliot.egress.client import Egress
 from foliot.engine.courier import OF_ONE_RECEIVER
 from foliot.services.identity import installation, workspaces
 from foliot.services.messaging import courier as services
-from foliot.services.messaging import rooms, webhooks
+from foliot.services.messaging import rooms
 from foliot.services.messaging.courier import CourierCapacity, OutgoingMessage
 from foliot.services.messaging.rooms import RoomChanges
 from foliot.services.secrets import secrets
@@ -52,7 +52,7 @@ async def office(
 
 async def states(office: WebhookHarness, room_id: RoomId) -> list[str]:
     """Of its messages, the oldest first."""
-    found = await webhooks.deliveries(office.database, office.caller, room_id, 2**62, 200, None)
+    found = await rooms.deliveries(office.database, office.caller, room_id, 2**62, 200, None)
     return [each.state.value for each in reversed(found)]
 
 
@@ -128,7 +128,7 @@ async def test_what_nobody_took_for_a_day_is_given_up_and_lets_the_next_go(offic
         await office.post(room_id, "new")
         await work(courier)
         assert await states(office, room_id) == ["dead", "dead", "delivered"]
-        assert await webhooks.redeliver(office.database, office.caller, room_id) == 2
+        assert await rooms.redeliver(office.database, office.caller, room_id) == 2
         await work(courier)
     assert receiver.texts[3:] == ["new", "old", "older than a day when its turn comes"]
     assert len({each.headers["webhook-id"] for each in receiver.came}) == 3
@@ -151,11 +151,11 @@ async def test_a_receiver_that_is_gone_for_good_is_left_alone_until_the_webhook_
         assert stopped is not None
         assert stopped.stopped_at is not None
         with pytest.raises(Conflict):
-            await webhooks.redeliver(office.database, office.caller, room_id)
+            await rooms.redeliver(office.database, office.caller, room_id)
         await office.point(room_id, receiver.url)
         await office.post(room_id, "four")
         await work(courier)
-        await webhooks.redeliver(office.database, office.caller, room_id)
+        await rooms.redeliver(office.database, office.caller, room_id)
         await work(courier)
     assert receiver.texts == ["one", "four", "one", "two"]
 
@@ -173,7 +173,7 @@ async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(off
         assert "innocent.test resolves to an address that may not be called" in error
         assert "127.0.0.1" not in error
         assert "FOLIOT_EGRESS_ALLOW" in error
-        [delivery] = await webhooks.deliveries(
+        [delivery] = await rooms.deliveries(
             office.database, office.caller, room_id, 9, 9, DeliveryState.WAITING
         )
         assert delivery.error == error
@@ -190,7 +190,7 @@ async def test_a_secret_that_is_missing_is_reported_and_waited_for(
         courier = office.courier()
         await work(courier)
         assert "A secret to sign with is whsec_" in str(facts(await office.look(room_id))["error"])
-        with pytest.raises(Conflict, match='is used by "support"'):
+        with pytest.raises(Conflict, match='is used by room "support"'):
             await secrets.delete(office.database, Scope(workspace_id, by), made)
         await secrets.delete(office.database, Scope(workspace_id, by), made, force=True)
         office.clock.advance(10 * SECOND)

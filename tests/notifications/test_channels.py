@@ -17,6 +17,7 @@ from foliot.channels.notice_webhook import NoticeWebhookChannel
 from foliot.channels.room import RoomChannel
 from foliot.channels.slack import SlackChannel
 from foliot.channels.whatsapp import WhatsappChannel
+from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.domain.notifications.notice import NoticeEvent
@@ -282,6 +283,28 @@ async def test_a_room_gets_the_notice_as_a_system_event(office: Office) -> None:
     [message] = (await rooms.read(office.database, caller, room.id)).items
     assert message.kind.value == "system_event"
     assert message.text.startswith("[default] sync failed")
+
+
+async def test_a_channel_names_a_room_that_exists_by_its_id_or_key(office: Office) -> None:
+    caller = await admitted(office.database, office.workspace)
+    room = await rooms.create(office.database, caller, NewRoom("operations", "ops"), None)
+    await office.channel(ChannelKind.ROOM, {"room": str(room.id)})
+    with pytest.raises(Invalid, match='There is no room with the id or key "operations"') as refused:
+        await office.channel(ChannelKind.ROOM, {"room": "operations"})
+    assert refused.value.pointer == "/config/room"
+
+
+async def test_a_channel_whose_room_was_deleted_is_disabled_and_names_it(office: Office) -> None:
+    office.senders[ChannelKind.ROOM] = RoomChannel(office.database).send
+    caller = await admitted(office.database, office.workspace)
+    room = await rooms.create(office.database, caller, NewRoom("ops", "ops"), None)
+    await office.channel(ChannelKind.ROOM, {"room": "ops"})
+    await tell_all(office)
+    await rooms.delete(office.database, caller, room.id)
+    await failing_job(office)
+    assert office.sql("SELECT disabled_reason FROM foliot.channels") == [
+        ('There is no room with the id or key "ops".',)
+    ]
 
 
 @pytest.mark.filterwarnings(

@@ -266,6 +266,36 @@ async def test_nobody_is_reminded_of_a_job_that_a_person_paused_until_it_is_resu
     ]
 
 
+async def test_what_happens_to_a_failing_job_belongs_to_the_thread_of_its_incident(
+    office: Office, mail: MailServer
+) -> None:
+    await office.mail_channel(mail.port)
+    job_id = await failing(office, breaker=Breaker(after=2))
+    other = await office.jobs.job("other", Interval(HOUR))
+    await office.jobs.end(job_id, BROKE)
+    await office.notify()
+    await job_status.resume(office.database, office.scope, job_id)
+    await job_status.pause(office.database, office.scope, other)
+    await office.notify()
+    threads = {message["Subject"]: message["References"] for _, message in mail.came}
+    [(incident_id,)] = office.sql("SELECT id FROM foliot.incidents")
+    root = f"<incident.{incident_id}@foliot.invalid>"
+    assert threads == {
+        "[default] sync failed: It broke.": root,
+        "[default] sync was stopped by Foliot": root,
+        "[default] sync was resumed": root,
+        "[default] other was paused": None,
+    }
+
+
+async def test_a_long_subject_keeps_its_spaces(office: Office, mail: MailServer) -> None:
+    """The cut before the last word falls where a header of 78 columns would be broken."""
+    await office.mail_channel(mail.port)
+    error = Failed(RunError("http_failed", "No answer from the target: Connection refused."))
+    await failing(office, 'sync "CRM" <b>&amp; co</b>', error)
+    assert mail.subjects == ['[default] sync "CRM" <b>&amp; co</b> failed: No answer from the targe…']
+
+
 async def test_a_job_that_its_breaker_stopped_is_still_reminded_of(office: Office, mail: MailServer) -> None:
     await office.mail_channel(mail.port)
     await failing(office, breaker=Breaker(after=1))

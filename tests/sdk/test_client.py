@@ -58,6 +58,28 @@ async def test_a_job_is_made_watched_and_operated(api_server: ApiServer) -> None
         ]
 
 
+async def test_a_job_is_found_by_its_name_and_a_name_of_several_lists_their_ids(
+    api_server: ApiServer,
+) -> None:
+    async with AsyncClient(api_server.url, api_server.key) as client:
+        digest = await client.jobs.create(
+            name="digest", type="http", config=HOOK, schedule="every day at 9am"
+        )
+        await client.jobs.create(name="digest of May", type="http", config=HOOK, schedule="every day at 9am")
+        assert (await client.jobs.find("digest")).id == digest.id
+        with pytest.raises(NotFound) as missing:
+            await client.jobs.find("diges")
+        assert "digest of May" in str(missing.value)
+        twin = await client.jobs.create(name="digest", type="http", config=HOOK, schedule="every hour")
+        with pytest.raises(Invalid) as several:
+            await client.jobs.find("digest")
+        assert str(digest.id) in str(several.value)
+        assert f"{twin.id}: active, Every hour" in str(several.value)
+        with pytest.raises(NotFound) as no_id:
+            await client.jobs.pause("digest")
+        assert "Check its id (a name is not one)" in str(no_id.value)
+
+
 async def test_a_job_is_changed_looked_back_upon_and_put_away(api_server: ApiServer) -> None:
     async with AsyncClient(api_server.url, api_server.key) as client:
         made = await client.jobs.create(name="digest", type="http", config=HOOK, schedule="every day at 9am")

@@ -63,13 +63,15 @@ def asks() -> Iterator[tuple[str, set[str]]]:
             if any(isinstance(each, ast.Attribute) and each.attr in WRITES for each in ast.walk(function)):
                 names.add("dry_run")  # AsyncWrites._write adds it for every verb
             for call in ast.walk(function):
-                if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                if not isinstance(call, ast.Call):
                     continue
-                said = list(texts(call.args))
-                if call.func.id == "ApiRequest":
+                called, said = ast.unparse(call.func), list(texts(call.args))
+                if called == "ApiRequest" and len(said) > 1:
                     yield f"{said[0]} {said[1]}", names
-                elif call.func.id == "post":
+                elif called == "post":
                     yield f"POST {said[0]}", names
+                elif called == "self._http.get":
+                    yield f"GET {said[0]}", names
 
 
 def spread(function: ast.AsyncFunctionDef | ast.FunctionDef) -> set[str]:

@@ -24,7 +24,7 @@ from foliot.domain.schedule import (
     Weekly,
 )
 from foliot.services.jobs import calendars
-from foliot.services.settlement.expiry import expire_runs, open_windows
+from foliot.services.settlement.waiting_runs import expire_runs, open_windows
 from foliot.testing.fixtures import ADA, EVE
 from tests.services.workspace_harness import BROKE, WorkspaceHarness
 

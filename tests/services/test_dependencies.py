@@ -19,9 +19,9 @@ from foliot.sdk.context import Context, Upstream
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.expiry import expire_runs, judge_gates
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.services.settlement.waiting_runs import expire_runs, judge_gates
 from foliot.services.workers.claim import Claimer, ClaimSize, Turns, claim_work
 from foliot.storage.timers import timers
 from foliot.storage.tx import Role

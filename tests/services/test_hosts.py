@@ -23,8 +23,8 @@ from foliot.domain.schedule.window import Window
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
 from foliot.services.runs.logs import LogChunk
-from foliot.services.settlement.expiry import expire_runs
 from foliot.services.settlement.sweep import sweep
+from foliot.services.settlement.waiting_runs import expire_runs
 from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.overview import unserved
@@ -325,7 +325,7 @@ async def test_a_waiting_run_says_that_its_host_is_busy_or_does_not_do_its_type(
     assert await other.claim(types=("http",)) == []
     assert (
         await why(harness, run)
-        == 'Run 1 waits for host "h2": host h2 is online, but does no jobs of type python.'
+        == 'Run 1 waits for host "h2": host h2 is online, but runs no jobs of type python.'
     )
 
 
@@ -347,7 +347,7 @@ async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_
     reported = await warning("python", h2)
     assert reported is not None
     assert reported.startswith(
-        'Host h2 does no jobs of type "python". Start `foliot host` there with --allow-python'
+        'Host h2 runs no jobs of type "python". Start `foliot host` there with --allow-python'
     )
     harness.clock.advance(HOUR)
     assert await warning("python", h2) is None, "of a host that is away, nobody knows what it will do"

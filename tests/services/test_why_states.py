@@ -16,7 +16,7 @@ from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.explain.records import Explanation, Verdict
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId
-from foliot.domain.policy import Breaker, BreakerAction, Retry
+from foliot.domain.policy import Backoff, Breaker, BreakerAction, Retry
 from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import Calendar, CalendarKind, Cron, Manual, Otherwise, Weekly, Window
 from foliot.services.identity import installation
@@ -26,6 +26,7 @@ from foliot.services.runs.explain import explain_instant, explain_run
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.scheduling.tick import note_tick
+from foliot.services.settlement.sweep import sweep
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import limits
 from foliot.testing.fixtures import ADA
@@ -363,6 +364,55 @@ async def test_times_skipped_behind_a_run_that_no_worker_took_name_the_missing_w
     assert "run 1 of this job was still waiting to start" in said.sentence
     assert "no worker serves queue default for type python" in " ".join(said.facts)
     assert said.next_step == "Start a worker that serves queue default and has a handler for python."
+
+
+async def test_a_time_skipped_behind_a_lost_worker_names_the_worker(harness: WorkspaceHarness) -> None:
+    job = await harness.job("plain", Cron("* * * * *"))
+    harness.clock.advance(MINUTE)
+    await harness.tick()
+    assert len(await harness.claim()) == 1
+    harness.clock.advance(MINUTE)
+    await harness.tick()
+    scene = Scene(harness, harness.clock.now().replace(second=0, microsecond=0))
+    harness.owner.execute("UPDATE foliot.workers SET alive_until = %s", [harness.clock.now() - MINUTE / 60])
+    said = await why(scene, job, scene.at)
+    assert "run 1 of this job was held by worker" in said.sentence
+    assert said.facts[-1] == "Its lease has passed: the next sweep takes the run back."
+    await sweep(harness.database)
+    swept = await why(scene, job, scene.at)
+    assert swept.sentence == said.sentence
+    assert "The run was taken back at" in swept.facts[-1]
+    assert "worker_lease" in str(swept.next_step)
+    assert "faster" not in str(swept.next_step)
+
+
+async def test_a_time_skipped_behind_a_retry_says_so(harness: WorkspaceHarness) -> None:
+    retry = Retry(1, Backoff.FIXED, base=HOUR, past_next=True)
+    job = await harness.job("flaky", Cron("*/10 * * * *"), retry=retry)
+    harness.clock.advance(10 * MINUTE)
+    await harness.tick()
+    [taken] = await harness.claim()
+    await harness.report(taken, BROKE)
+    harness.clock.advance(10 * MINUTE)
+    await harness.tick()
+    scene = Scene(harness, harness.clock.now().replace(second=0, microsecond=0))
+    said = await why(scene, job, scene.at)
+    assert "run 1 of this job was waiting for attempt 2" in said.sentence
+    assert any(fact.startswith("Attempt 1 failed") for fact in said.facts)
+    assert "retries" in str(said.next_step)
+
+
+async def test_the_latest_answer_says_that_the_job_is_stopped_now(harness: WorkspaceHarness) -> None:
+    job = await harness.job("plain", HOURLY)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    await harness.run_once()
+    scene = Scene(harness, harness.clock.now())
+    await job_status.pause(harness.database, scene.scope, job, reason="lunch", until=scene.at + HOUR)
+    said = (await explain_instant(harness.database, scene.scope, job)).explanation
+    assert said.verdict is Verdict.RAN
+    assert any(fact.startswith("Now the job is paused until") and "(lunch)" in fact for fact in said.facts)
+    assert said.next_step == "Resume it."
 
 
 async def test_a_run_that_may_not_start_yet_is_not_called_a_retry(harness: WorkspaceHarness) -> None:

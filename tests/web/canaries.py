@@ -212,7 +212,7 @@ def sent_bodies(canaries: CanaryData) -> dict[tuple[str, str], list[dict[str, An
             {"name": "x", "events": ["run_failed"], "scope": {"jobs": [ids["job_id"]]}},
         ],
         ("PUT", "/api/v1/notification-rules/{rule_id}"): [{"name": "x", "events": ["run_failed"]}],
-        ("PUT", "/api/v1/channels/{channel_id}"): [{"name": "x", "config": {"kind": "room", "room": "x"}}],
+        ("PUT", "/api/v1/channels/{channel_id}"): [{"name": "x", "config": {"kind": "room", "room": ids["room_id"]}}],
         ("POST", "/api/v1/webhooks"): [{"name": "x", "kind": "check_in", "job_id": ids["job_id"]}],
         ("PUT", "/api/v1/webhooks/{webhook_id}"): [{"name": "x", "kind": "check_in", "job_id": ids["job_id"]}],
         ("POST", "/api/v1/incidents/{incident_id}/snooze"): [{"until": "2100-01-01T00:00:00Z"}],

@@ -222,7 +222,7 @@ async def test_each_role_may_what_the_table_says_and_no_more(
             if least == "worker":
                 reported = "This is for keys of the scope worker, which belong to one workspace."
             if least == "invite":
-                reported = "This is for invites alone."
+                reported = "Only an invite can be used here."
             assert answer.json()["detail"] == reported
 
 

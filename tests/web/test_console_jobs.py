@@ -295,6 +295,18 @@ async def test_a_planned_skip_is_a_flag_of_the_next_times(api: ApiHarness) -> No
     assert f'action="/console/jobs/{made["id"]}/undo-skip"' in page
 
 
+async def test_a_job_in_shadow_mode_says_so_until_a_person_ends_it(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY, shadow=True)
+    path, session = f"jobs/{made['id']}", await signed_in(api)
+    assert "shadow: nothing runs" in await page_of(api, "jobs", session)
+    assert "Shadow mode: its planned times are recorded" in await page_of(api, path, session)
+    assert (await post(api, f"/console/{path}/cutover", session)).status_code == 303
+    assert (await api.request("GET", f"/{path}")).json()["shadow"] is False
+    assert "Shadow mode" not in await page_of(api, path, session)
+    assert (await post(api, f"/console/{path}/undo-edit", session)).status_code == 303
+    assert (await api.request("GET", f"/{path}")).json()["shadow"] is True
+
+
 async def test_the_undo_of_an_edit_reverts_only_the_persons_own_change(api: ApiHarness) -> None:
     made = await api.create_job(name="nightly", schedule=DAILY)
     path, session = f"/console/jobs/{made['id']}", await signed_in(api)

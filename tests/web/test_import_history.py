@@ -156,6 +156,7 @@ async def test_the_last_state_is_copied_and_the_next_time_is_not(api: ApiHarness
 
 
 async def channel(api: ApiHarness, name: str) -> str:
+    await api.request("POST", "/rooms", role="editor", json={"name": name, "key": name})
     made = await api.request(
         "POST", "/channels", role="editor", json={"name": name, "config": {"kind": "room", "room": name}}
     )

@@ -424,7 +424,7 @@ async def test_what_others_own_cannot_be_changed_from_outside(api: ApiHarness) -
         (
             "bullmq",
             {"name": "sync", "queue": "a::b"},
-            {"/config/queue": "This is no name of a queue."},
+            {"/config/queue": "This is not a valid queue name."},
         ),
     ],
 )

@@ -153,7 +153,7 @@ async def test_a_model_calls_the_tools_that_the_job_names_and_no_others() -> Non
     assert results == [
         '{"jobs": []}',
         "Error: there is no tool 'delete_job'.",
-        "Error: the arguments are no JSON object.",
+        "Error: the arguments are not a JSON object.",
     ]
     assert set(at.keys) == {"bearer fol_agent"}
     assert 'assistant: calls list_jobs {"q": "late"}' in ctx.lines
@@ -269,7 +269,7 @@ async def test_arguments_that_are_nested_too_deeply_are_an_answer_for_the_model(
     async with peer(completion(calls=[call_of("list_jobs", "[" * 100_000)]), completion("Done.")) as at:
         done = await run(at, tools=tools(at, "list_jobs"))
     assert isinstance(done.outcome, Succeeded)
-    assert (at.called, "no JSON object" in at.asked[1]["messages"][-1]["content"]) == ([], True)
+    assert (at.called, "not a JSON object" in at.asked[1]["messages"][-1]["content"]) == ([], True)
 
 
 async def test_text_of_the_input_is_not_filled_in_twice() -> None:

@@ -279,7 +279,10 @@ async def test_a_busy_target_says_when_to_come_again(status: int) -> None:
         done = await run({"url": url})
     assert isinstance(done.outcome, Failed)
     assert done.outcome.not_before == timedelta(minutes=2)
-    assert done.outcome.error.message == f"The target answered {status} X. It asks to be left alone for 2m."
+    assert (
+        done.outcome.error.message
+        == f"The target answered {status} X. It asks for no other request within 2m."
+    )
 
 
 async def test_only_busy_targets_are_heeded() -> None:

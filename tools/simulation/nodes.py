@@ -15,9 +15,9 @@ from foliot.services.scheduling import freezes
 from foliot.services.scheduling.repair import refresh_zone_data
 from foliot.services.scheduling.tick import tick
 from foliot.services.secrets.vault import Vault
-from foliot.services.settlement.expiry import expire_runs, judge_gates, open_windows
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
+from foliot.services.settlement.waiting_runs import expire_runs, judge_gates, open_windows
 from foliot.services.workers import limits, remote, remote_register, workers
 from foliot.services.workers.claim import Claimer, ClaimSize, Turns, claim, claim_work
 from foliot.services.workers.remote_register import (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import default
 from email.utils import format_datetime, parseaddr
 from html import escape
 
@@ -15,13 +16,15 @@ from foliot.domain.notifications.content import NoticeContent, Severity
 from foliot.services.messaging.courier import OutgoingNotice
 
 _COLOURS = {Severity.BAD: "#b42318", Severity.GOOD: "#067647", Severity.NEUTRAL: "#344054"}
+# A line of 998 characters is the longest that mail allows. Python doubles the space where it breaks a subject before a letter that is not ASCII.
+_WHOLE_HEADERS = default.clone(max_line_length=998)
 _DOMAIN = "foliot.invalid"  # ids need a domain; this one never exists
 
 
 def build_email(notice: OutgoingNotice, sender: str, recipients: Sequence[str]) -> EmailMessage:
     """Build the message. All messages of an incident refer to the same first id, so that clients show one thread."""
     content = notice.content
-    message = EmailMessage()
+    message = EmailMessage(_WHOLE_HEADERS)
     message["Subject"] = content.title
     message["From"] = _address(sender)
     message["To"] = [_address(each) for each in recipients]

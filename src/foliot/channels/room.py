@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from foliot.domain.delivery import Accepted, Came, Rejected
 from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.ids import RoomId
 from foliot.services import Database
 from foliot.services.messaging.courier import OutgoingNotice
 from foliot.services.messaging.messages import post_notice
@@ -20,16 +17,9 @@ class RoomChannel:
         named = str(notice.config.get("room"))
         text = f"{notice.content.title}\n\n{notice.content.text}"
         try:
-            await post_notice(self._database, notice.taken.workspace_id, _room(named), text)
+            await post_notice(self._database, notice.taken.workspace_id, named, text)
         except NotFound as error:
             return Rejected(404, error.message, stops=True)
         except Invalid as error:  # a quota: messages of the room are pruned in time
             return Rejected(422, error.message)
         return Accepted(200, "The room has it.")
-
-
-def _room(named: str) -> RoomId | str:
-    try:
-        return RoomId(UUID(named))
-    except ValueError:
-        return named

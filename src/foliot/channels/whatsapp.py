@@ -31,7 +31,7 @@ _BUSY = frozenset({4, 80007, 130429, 131048, 131056, 1, 2, 131000, 131016})
 
 @dataclass(slots=True)
 class _Progress:
-    """What one attempt has done so far: it may be cut off between two recipients."""
+    """The progress of one attempt: it may be cut off between two recipients."""
 
     left: list[str]
     sent: int = 0

@@ -58,16 +58,13 @@ def list_audit(
         for text, flag in ((since, "--since"), (until, "--until"))
     )
     found = paging.fetch(
-        lambda limit, cursor: session.client.audit(
-            actor=who,
-            action=action,
-            object=about,
-            since=first,
-            until=last,
-            installation=installation,
-            limit=limit,
-            cursor=cursor,
-        )
+        session.client.audit,
+        actor=who,
+        action=action,
+        object=about,
+        since=first,
+        until=last,
+        installation=installation,
     )
     session.show_list(found, lambda: audit_table(found.items, _job_names(session, found.items), zone))
 

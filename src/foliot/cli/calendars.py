@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.input_files import read_text
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.input_files import read_object, read_text
+from foliot.cli.lookup import find_named
 from foliot.cli.output import pluralize
-from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command
 from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, line, stack, styled
 from foliot.cli.times import local_time_relative, local_zone, relative
 from foliot.domain.errors import Invalid
@@ -81,7 +81,7 @@ ForHost = Annotated[
 @api_command
 def list_calendars(session: Session, paging: Paging = FIRST_50) -> None:
     """List calendars by name."""
-    found = paging.fetch(lambda limit, cursor: session.client.calendars.list(limit=limit, cursor=cursor))
+    found = paging.fetch(session.client.calendars.list)
     session.show_list(found, lambda: calendar_table(found.items))
 
 
@@ -127,7 +127,8 @@ def create(
         str | None, typer.Option(help="Public holidays of this country, such as ES.", metavar="CODE")
     ] = None,
     subdivision: Annotated[
-        str | None, typer.Option(help="And of this part of it, such as MD.", metavar="CODE")
+        str | None,
+        typer.Option(help="With --country: also those of this part of it, such as MD.", metavar="CODE"),
     ] = None,
     ics: Annotated[
         str | None, typer.Option(help="Days of an iCalendar file; - is standard input.", metavar="FILE")
@@ -182,7 +183,7 @@ def create(
     Jobs name the calendars they keep to; with --everywhere or --for-..., it also applies to jobs that do not name it.
     """
     if file is not None:
-        body = _read_calendar(file)
+        body = read_object(file, "a calendar with name, kind and rules")
     elif name is None or not (country or ics or days or weekly):
         raise Invalid(
             "Give --file, or a name with --country, --ics, --date or --weekly.",
@@ -220,10 +221,14 @@ def replace(session: Session, calendar: CalendarRef, file: File, dry_run: DryRun
     """Replace a calendar. The jobs that use it are planned anew at once."""
     found = find_calendar(session.client, calendar)
     if dry_run:
-        tried = session.client.calendars.dry_run.replace(found.id, _read_calendar(file))
+        tried = session.client.calendars.dry_run.replace(
+            found.id, read_object(file, "a calendar with name, kind and rules")
+        )
         session.show(tried, lambda: dry_run_page(tried, f"Would replace {found.name}", session.now))
         return
-    changed = session.client.calendars.replace(found.id, _read_calendar(file))
+    changed = session.client.calendars.replace(
+        found.id, read_object(file, "a calendar with name, kind and rules")
+    )
     session.show(changed, lambda: calendar_page(changed, (), session.now))
 
 
@@ -238,13 +243,15 @@ def delete(
 ) -> None:
     """Delete a calendar. Refused while jobs use it, unless --force."""
     found = find_calendar(session.client, calendar)
-    if dry_run:
-        tried = session.client.calendars.dry_run.delete(found.id, force=force)
-        session.show(tried, lambda: dry_run_page(tried, f"Would delete {found.name}", session.now))
-        return
-    confirm(f'Delete the calendar "{found.name}"?', yes=yes)
-    session.client.calendars.delete(found.id, force=force)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    session.delete(
+        session.client.calendars,
+        found,
+        f'Delete the calendar "{found.name}"?',
+        lambda tried: dry_run_page(tried, f"Would delete {found.name}", session.now),
+        yes=yes,
+        dry_run=dry_run,
+        force=force,
+    )
 
 
 def calendar_table(calendars: Sequence[CalendarOut]) -> Table[CalendarOut]:
@@ -283,8 +290,8 @@ def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: dat
                     (("" if index else "rules"), format_rule(each))
                     for index, each in enumerate(calendar.rules)
                 ),
-                *((("applies to", scope),) if scope else ()),
-                *((("jobs", names or "none"),) if users or not scope else ()),
+                ("applies to", scope or None),
+                ("jobs", names or "none" if users or not scope else None),
                 ("changed", f"{relative(calendar.updated_at - now)}, revision {calendar.revision}"),
             )
         ),
@@ -395,17 +402,7 @@ def _read_weekly(text: str) -> dict[str, object]:
 
 
 def find_calendar(client: Client, ref: str) -> CalendarOut:
-    found = match_by_name_or_id(client.calendars.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "calendar", lambda each: each.name)
-
-
-def _read_calendar(file: str) -> dict[str, object]:
-    from foliot.cli.yaml_text import read_yaml
-
-    found = read_yaml(read_text(file, "--file"), file)
-    if not isinstance(found, dict):
-        raise Invalid(f"{file} must be a calendar with name, kind and rules.")
-    return found
+    return find_named(client.calendars.each(), ref, "calendar", lambda each: each.name)
 
 
 def _next_run(at: datetime | None, zone: str, now: datetime) -> str:

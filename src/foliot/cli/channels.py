@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.input_files import read_text
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.input_files import read_object
+from foliot.cli.lookup import find_named
 from foliot.cli.output import Exit, pluralize
-from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, to_json
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, to_json
 from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import relative
 from foliot.clock import monotonic, pause
-from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +42,7 @@ File = Annotated[str, typer.Option("-f", "--file", help="YAML or JSON; - is stan
 @api_command
 def list_channels(session: Session, paging: Paging = FIRST_50) -> None:
     """List channels by name."""
-    found = paging.fetch(lambda limit, cursor: session.client.channels.list(limit=limit, cursor=cursor))
+    found = paging.fetch(session.client.channels.list)
     session.show_list(found, lambda: channel_table(found.items, session.now))
 
 
@@ -60,7 +59,7 @@ def show(session: Session, channel: ChannelRef) -> None:
 def create(session: Session, file: File, dry_run: DryRun = False) -> None:
     """Create a channel from a file with name and config; config has a kind, such as email or slack."""
     verbs = session.client.channels.dry_run if dry_run else session.client.channels
-    made = verbs.create(_read_object(file, "a channel with name and config"))
+    made = verbs.create(read_object(file, "a channel with name and config"))
     session.show(made, lambda: channel_page(made, session.now, is_tried=dry_run))
 
 
@@ -68,7 +67,7 @@ def create(session: Session, file: File, dry_run: DryRun = False) -> None:
 @api_command
 def replace(session: Session, channel: ChannelRef, file: File, dry_run: DryRun = False) -> None:
     """Replace a channel and start it again, whatever stopped it."""
-    wanted = _read_object(file, "a channel with name and config")
+    wanted = read_object(file, "a channel with name and config")
     _change(session, channel, lambda verbs, found: verbs.replace(found, wanted), dry_run=dry_run)
 
 
@@ -91,13 +90,8 @@ def disable(session: Session, channel: ChannelRef, dry_run: DryRun = False) -> N
 def delete(session: Session, channel: ChannelRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a channel. Refused while rules send to it."""
     found = find_channel(session.client, channel)
-    if dry_run:
-        tried = session.client.channels.dry_run.delete(found.id)
-        session.show(tried, lambda: styled(f"Would delete {found.name}. Nothing was done."))
-        return
-    confirm(f'Delete the channel "{found.name}"?', yes=yes)
-    session.client.channels.delete(found.id)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    question = f'Delete the channel "{found.name}"?'
+    session.delete(session.client.channels, found, question, yes=yes, dry_run=dry_run)
 
 
 @notify.command("test")
@@ -141,11 +135,7 @@ def deliveries(
 ) -> None:
     """List messages to channels, newest first."""
     channel_id = None if channel is None else find_channel(session.client, channel).id
-    found = paging.fetch(
-        lambda limit, cursor: session.client.deliveries.list(
-            state=state, channel_id=channel_id, limit=limit, cursor=cursor
-        )
-    )
+    found = paging.fetch(session.client.deliveries.list, state=state, channel_id=channel_id)
     session.show_list(found, lambda: delivery_table(found.items, session.now))
 
 
@@ -166,9 +156,7 @@ def replay(
 @api_command
 def list_rules(session: Session, paging: Paging = FIRST_50) -> None:
     """List rules by name."""
-    found = paging.fetch(
-        lambda limit, cursor: session.client.notification_rules.list(limit=limit, cursor=cursor)
-    )
+    found = paging.fetch(session.client.notification_rules.list)
     session.show_list(found, lambda: rule_table(found.items))
 
 
@@ -205,13 +193,8 @@ def replace_rule(session: Session, rule: RuleRef, file: File, dry_run: DryRun = 
 def delete_rule(session: Session, rule: RuleRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a rule."""
     found = find_rule(session.client, rule)
-    if dry_run:
-        tried = session.client.notification_rules.dry_run.delete(found.id)
-        session.show(tried, lambda: styled(f"Would delete {found.name}. Nothing was done."))
-        return
-    confirm(f'Delete the rule "{found.name}"?', yes=yes)
-    session.client.notification_rules.delete(found.id)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    question = f'Delete the rule "{found.name}"?'
+    session.delete(session.client.notification_rules, found, question, yes=yes, dry_run=dry_run)
 
 
 def _change(
@@ -248,14 +231,10 @@ def channel_page(channel: ChannelOut, now: datetime, *, is_tried: bool = False) 
                 ("id", str(channel.id)),
                 ("kind", channel.config.kind),
                 *shown,
-                *((("timezone", channel.timezone),) if channel.timezone else ()),
+                ("timezone", channel.timezone or None),
                 ("state", _state(channel)),
                 ("last sent", relative(channel.delivered_at - now) if channel.delivered_at else "never"),
-                *(
-                    (("problem", channel.disabled_reason or channel.last_error or ""),)
-                    if channel.last_error
-                    else ()
-                ),
+                ("problem", channel.last_error and (channel.disabled_reason or channel.last_error)),
                 *(("refused", f"{each.address}: {each.reason}") for each in channel.refused),
             )
         ),
@@ -294,33 +273,30 @@ def rule_page(rule: NotificationRuleOut, names: Mapping[UUID, str]) -> Block:
     from foliot.wire.durations import write_duration
 
     quiet = rule.quiet_hours
-    shown: list[tuple[str, str]] = [
+    shown = [
         ("id", str(rule.id)),
         ("state", "on" if rule.enabled else "off"),
         ("events", ", ".join(rule.events)),
         ("jobs", _scope_text(rule)),
         ("channels", ", ".join(names.get(each, str(each)) for each in rule.channels) or "none: mutes"),
-        *((("recipients", ", ".join(rule.recipients)),) if rule.recipients else ()),
-        *((("after", f"{rule.after_n} failures"),) if rule.after_n > 1 else ()),
-        *((("cooldown", write_duration(rule.cooldown)),) if rule.cooldown else ()),
-        *(
-            (("quiet", f"{quiet.start:%H:%M} to {quiet.end:%H:%M} {quiet.timezone or ''}".rstrip()),)
-            if quiet
-            else ()
+        ("recipients", ", ".join(rule.recipients) or None),
+        ("after", f"{rule.after_n} failures" if rule.after_n > 1 else None),
+        ("cooldown", write_duration(rule.cooldown) if rule.cooldown else None),
+        (
+            "quiet",
+            f"{quiet.start:%H:%M} to {quiet.end:%H:%M} {quiet.timezone or ''}".rstrip() if quiet else None,
         ),
-        *((("attachments", ", ".join(rule.attachments)),) if rule.attachments else ()),
+        ("attachments", ", ".join(rule.attachments) or None),
     ]
     return stack(styled(rule.name, BOLD), facts(shown))
 
 
 def find_channel(client: Client, ref: str) -> ChannelOut:
-    found = match_by_name_or_id(client.channels.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "channel", lambda each: each.name)
+    return find_named(client.channels.each(), ref, "channel", lambda each: each.name)
 
 
 def find_rule(client: Client, ref: str) -> NotificationRuleOut:
-    found = match_by_name_or_id(client.notification_rules.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "notification rule", lambda each: each.name)
+    return find_named(client.notification_rules.each(), ref, "notification rule", lambda each: each.name)
 
 
 def _await_answer(client: Client, sent: NoticeDeliveryOut, until: float) -> NoticeDeliveryOut:
@@ -373,17 +349,8 @@ def _text(value: object) -> str:
 
 def _read_rule(client: Client, file: str) -> dict[str, object]:
     """Read a rule and replace names of channels by their ids."""
-    found = _read_object(file, "a rule with name, events and channels")
+    found = read_object(file, "a rule with name, events and channels")
     named = found.get("channels")
     if isinstance(named, list):
         found["channels"] = [str(find_channel(client, str(each)).id) for each in named]
-    return found
-
-
-def _read_object(file: str, meaning: str) -> dict[str, object]:
-    from foliot.cli.yaml_text import read_yaml
-
-    found = read_yaml(read_text(file, "--file"), file)
-    if not isinstance(found, dict):
-        raise Invalid(f"{file} must be {meaning}.")
     return found

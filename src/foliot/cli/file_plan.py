@@ -1,4 +1,4 @@
-"""What `foliot apply` writes: the plan of jobs with that of calendars, limits and rooms, as one batch.
+"""The changes that `foliot apply` writes: the plan of jobs with that of calendars, limits and rooms, as one batch.
 
 Why: docs/decisions/804-jobs-as-a-file.md
 """

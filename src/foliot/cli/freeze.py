@@ -156,9 +156,7 @@ def list_freezes(
     paging: Paging = FIRST_50,
 ) -> None:
     """List current and future freezes."""
-    found = paging.fetch(
-        lambda limit, cursor: session.client.freezes.list(ended=ended, limit=limit, cursor=cursor)
-    )
+    found = paging.fetch(session.client.freezes.list, ended=ended)
     session.show_list(found, lambda: freeze_table(found.items, local_zone()))
 
 

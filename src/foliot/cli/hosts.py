@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_named, name_not_found
 from foliot.cli.output import pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, view_command
 from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Block, Column, Table, facts, styled
 from foliot.cli.times import relative
-from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
@@ -40,7 +40,7 @@ Force = Annotated[bool, typer.Option("--force", help="Even if jobs are bound to 
 @view_command
 def list_hosts(session: Session, paging: Paging = FIRST_50) -> None:
     """List hosts by name: their status and their server instances."""
-    found = paging.fetch(lambda limit, cursor: session.client.hosts.list(limit=limit, cursor=cursor))
+    found = paging.fetch(session.client.hosts.list)
     session.show_list(found, lambda: host_table(found.items, session.now))
 
 
@@ -87,14 +87,12 @@ def delete(
 ) -> None:
     """Delete a host and its server instances."""
     found = find_host(session.client, host)
-    if dry_run:
-        tried = session.client.hosts.dry_run.delete(found.id, force=force)
-        servers = pluralize(len(tried.instances), "server instance")
-        session.show_dry_run(tried, f"Would delete {tried.name} and {servers}")
-        return
-    confirm(f'Delete the host "{found.name}"?', yes=yes)
-    session.client.hosts.delete(found.id, force=force)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    servers = pluralize(len(found.instances), "server instance")
+    preview = styled(f"Would delete {found.name} and {servers}. Nothing was done.")
+    question = f'Delete the host "{found.name}"?'
+    session.delete(
+        session.client.hosts, found, question, lambda _: preview, yes=yes, dry_run=dry_run, force=force
+    )
 
 
 @app.command("add-server")
@@ -181,14 +179,14 @@ def host_page(host: HostOut, now: datetime) -> Block:
 
 
 def find_host(client: Client, ref: str) -> HostOut:
-    found = match_by_name_or_id(client.hosts.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "host", lambda each: each.name)
+    return find_named(client.hosts.each(), ref, "host", lambda each: each.name)
 
 
 def find_instance(client: Client, name: str) -> InstanceOut:
-    found = [one for host in client.hosts.each() for one in host.instances if one.name == name]
+    known = [one for host in client.hosts.each() for one in host.instances]
+    found = [one for one in known if one.name == name]
     if not found:
-        raise NotFound(f'Server not found: "{name}".', hint="List them with `foliot hosts list`.")
+        raise name_not_found(name, "server", (one.name for one in known))
     return found[0]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.lookup import find_job, match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_job, find_named
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, api_command
 from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import local_zone, parse_time, relative
@@ -37,11 +37,7 @@ def list_incidents(
     """List open incidents, newest first."""
     job_id = None if job is None else find_job(session.client, job).id
     state = None if closed else "open"
-    found = paging.fetch(
-        lambda limit, cursor: session.client.incidents.list(
-            state=state, job_id=job_id, limit=limit, cursor=cursor
-        )
-    )
+    found = paging.fetch(session.client.incidents.list, state=state, job_id=job_id)
     session.show_list(found, lambda: incident_table(found.items, session.now))
 
 
@@ -131,7 +127,7 @@ def incident_table(found: Sequence[IncidentOut], now: datetime) -> Table[Inciden
 
 
 def incident_page(incident: IncidentOut, now: datetime, *, is_tried: bool = False) -> Block:
-    error = incident.error
+    error, snoozed = incident.error, incident.snoozed_until
     return stack(
         styled(f"{incident.job_name or incident.subject}: {incident.event.replace('_', ' ')}", BOLD),
         facts(
@@ -142,14 +138,10 @@ def incident_page(incident: IncidentOut, now: datetime, *, is_tried: bool = Fals
                 ("failures", f"{incident.failures:,}"),
                 ("error", f"{error.code}: {error.message}" if error else "none"),
                 ("reminders", f"{incident.reminders:,}"),
-                *((("acknowledged", incident.acknowledged_by),) if incident.acknowledged_by else ()),
-                *((("muted", incident.muted_by),) if incident.muted_by else ()),
-                *(
-                    (("snoozed", relative(incident.snoozed_until - now)),)
-                    if incident.state == "snoozed" and incident.snoozed_until
-                    else ()
-                ),
-                *((("note", incident.note),) if incident.note else ()),
+                ("acknowledged", incident.acknowledged_by),
+                ("muted", incident.muted_by),
+                ("snoozed", relative(snoozed - now) if incident.state == "snoozed" and snoozed else None),
+                ("note", incident.note or None),
             )
         ),
         styled("Nothing was done.") if is_tried else None,
@@ -157,5 +149,4 @@ def incident_page(incident: IncidentOut, now: datetime, *, is_tried: bool = Fals
 
 
 def find_incident(client: Client, ref: str) -> IncidentOut:
-    found = match_by_name_or_id(client.incidents.each(), ref, lambda each: [each.job_name or each.subject])
-    return pick_one(found, ref, "incident", lambda each: each.job_name or each.subject)
+    return find_named(client.incidents.each(), ref, "incident", lambda each: each.job_name or each.subject)

@@ -32,6 +32,16 @@ def parse_json_object(text: str, flag: str, *, or_text: bool = False) -> dict[st
     return found
 
 
+def read_object(file: str, meaning: str) -> dict[str, object]:
+    """Read a file of --file that holds one object, in YAML or JSON."""
+    from foliot.cli.yaml_text import read_yaml
+
+    found = read_yaml(read_text(file, "--file"), file)
+    if not isinstance(found, dict):
+        raise Invalid(f"{file} must be {meaning}.")
+    return found
+
+
 def read_text(name: str, flag: str) -> str:
     """Read a file as UTF-8. `-` is standard input."""
     try:

@@ -67,9 +67,7 @@ def list_keys(
     paging: Paging = FIRST_50,
 ) -> None:
     """List your own keys; as an administrator, all keys of the workspace."""
-    found = paging.fetch(
-        lambda limit, cursor: session.client.keys.list(revoked=revoked, limit=limit, cursor=cursor)
-    )
+    found = paging.fetch(session.client.keys.list, revoked=revoked)
     session.show_list(found, lambda: key_table(found.items, session.now))
 
 
@@ -235,9 +233,7 @@ def _dry_run_page(tried: KeyDryRunOut, verb: str) -> Block:
 def _find_key(client: Client, ref: str, is_revoked: bool | None) -> KeyOut:
     """Find a key. A revoked one counts if `is_revoked` is None: keys made with it may still be valid."""
     prefix = ref.removeprefix("fol_").rstrip("_…")
-    found = [
-        each
-        for each in client.keys.each(revoked=is_revoked)
-        if ref in {str(each.id), each.name} or each.prefix == prefix
-    ]
-    return pick_one(found, ref, "key", lambda each: f"fol_{each.prefix}_…  {each.name}")
+    keys = list(client.keys.each(revoked=is_revoked))
+    found = [each for each in keys if ref in {str(each.id), each.name} or each.prefix == prefix]
+    known = (each.name for each in keys)
+    return pick_one(found, ref, "key", lambda each: f"fol_{each.prefix}_…  {each.name}", known)

@@ -59,9 +59,7 @@ def list_members(
 ) -> None:
     """List members, newest first. An agent sees only itself."""
     found = paging.fetch(
-        lambda limit, cursor: session.client.members.list(
-            kind=None if kind is None else kind.value, active=not removed, limit=limit, cursor=cursor
-        )
+        session.client.members.list, kind=None if kind is None else kind.value, active=not removed
     )
     session.show_list(found, lambda: member_table(found.items, session.now))
     if not found.items and not removed and kind is None:
@@ -256,13 +254,15 @@ def _whole_number(text: str) -> int | None:
 
 def find_member(client: Client, ref: str) -> MemberOut:
     """Find a member; active ones come before removed ones."""
-    matches = [each for each in client.members.each() if ref in {str(each.id), each.name, each.email}]
+    members = list(client.members.each())
+    matches = [each for each in members if ref in {str(each.id), each.name, each.email}]
     found = [each for each in matches if each.active] or matches
-    return pick_one(found, ref, "member", lambda each: f"{each.kind:<7}  {each.role:<8}  {each.name}")
+    known = (name for each in members for name in (each.name, each.email))
+    return pick_one(found, ref, "member", lambda each: f"{each.kind:<7}  {each.role:<8}  {each.name}", known)
 
 
 def _known(client: Client, ref: str) -> MemberOut | None:
-    """The active member with this name, id or address; None for a new name."""
+    """Return the active member with this name, id or address; None for a new name."""
     matches = [
         each for each in client.members.each(active=True) if ref in {str(each.id), each.name, each.email}
     ]

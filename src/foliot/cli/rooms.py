@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli.input_files import read_text
-from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_named
 from foliot.cli.output import pluralize
 from foliot.cli.session import (
     FIRST_50,
@@ -19,7 +19,6 @@ from foliot.cli.session import (
     Session,
     Yes,
     api_command,
-    confirm,
     to_json,
     view_command,
 )
@@ -57,7 +56,7 @@ DEFAULT_MESSAGES = 20
 @api_command
 def list_rooms(session: Session, paging: Paging = FIRST_50) -> None:
     """List rooms, newest first."""
-    found = paging.fetch(lambda limit, cursor: session.client.rooms.list(limit=limit, cursor=cursor))
+    found = paging.fetch(session.client.rooms.list)
     session.show_list(found, lambda: room_table(found.items, session.now))
 
 
@@ -191,11 +190,7 @@ def deliveries(
 ) -> None:
     """List the deliveries of a room's webhook, newest message first."""
     room_id = find_room(session.client, room).id
-    found = paging.fetch(
-        lambda limit, cursor: session.client.rooms.deliveries(
-            room_id, state="dead" if dead else None, limit=limit, cursor=cursor
-        )
-    )
+    found = paging.fetch(session.client.rooms.deliveries, room_id, state="dead" if dead else None)
     session.show_list(found, lambda: delivery_table(found.items, session.now, dead=dead))
 
 
@@ -225,13 +220,11 @@ def redeliver(
 def delete(session: Session, room: RoomRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a room and all its messages."""
     found = find_room(session.client, room)
-    if dry_run:
-        tried = session.client.rooms.dry_run.delete(found.id)
-        session.show_dry_run(tried, f"Would delete {tried.name} and {pluralize(tried.last_seq, 'message')}")
-        return
-    confirm(f'Delete the room "{found.name}" and all its messages?', yes=yes)
-    session.client.rooms.delete(found.id)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    question = f'Delete the room "{found.name}" and all its messages?'
+    messages = f"Would delete {found.name} and {pluralize(found.last_seq, 'message')}. Nothing was done."
+    session.delete(
+        session.client.rooms, found, question, lambda _: styled(messages), yes=yes, dry_run=dry_run
+    )
 
 
 def room_table(rooms: Sequence[RoomOut], now: datetime) -> Table[RoomOut]:
@@ -290,8 +283,7 @@ def find_room(client: Client, ref: str) -> RoomOut:
 
     # Each run may have its own room: list all rooms only if the key does not match.
     found = list(client.rooms.list(key=ref).items) if KEY.fullmatch(ref) else []
-    found = found or match_by_name_or_id(client.rooms.each(), ref, lambda each: (each.name, each.key))
-    return pick_one(found, ref, "room", lambda each: each.name)
+    return found[0] if found else find_named(client.rooms.each(), ref, "room", lambda each: each.name)
 
 
 def _ended_or_next(delivery: DeliveryOut, now: datetime) -> str | None:

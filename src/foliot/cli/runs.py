@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foliot.cli import artifacts
 from foliot.cli.input_files import parse_json_object
-from foliot.cli.lazy_group import FoliotGroup
 from foliot.cli.lookup import RunRef, find_job, find_run
-from foliot.cli.output import format_size, pluralize, print_err
+from foliot.cli.output import format_size, pluralize
 from foliot.cli.progress import LIVE, note_on_interrupt, wait_for_run
 from foliot.cli.session import (
     FIRST_20,
@@ -53,12 +51,12 @@ from foliot.cli.times import (
     relative,
 )
 from foliot.cli.usage import format_usage
-from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.lifecycle import RunStatus
 
 if TYPE_CHECKING:
     from foliot.wire.bulk import RunBulkOut
     from foliot.wire.dry_run import RunDryRunOut
-    from foliot.wire.runs import ArtifactOut, AttemptOut, LogLineOut, RunOut
+    from foliot.wire.runs import AttemptOut, LogLineOut, RunOut
 
 MAX_FILES = 8  # named on the page of a run
 NO_LINES = """It wrote no lines. A python job writes them with its context:
@@ -68,20 +66,7 @@ _LOG_STYLES = {"stderr": RED, "system": DIM}
 app = typer.Typer(
     help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
 )
-artifacts_app = typer.Typer(cls=FoliotGroup, help="Files that a run stored.", no_args_is_help=True)
-app.add_typer(artifacts_app, name="artifacts")
-
-
-class RunStatusChoice(StrEnum):
-    READY = "ready"
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    INTERRUPTED = "interrupted"
-    CANCELLED = "cancelled"
-    SKIPPED = "skipped"
+app.add_typer(artifacts.app, name="artifacts")
 
 
 @app.command("list")
@@ -92,9 +77,7 @@ def list_runs(
         list[str] | None,
         typer.Argument(metavar="FILTER", help="Such as status:failed tag:billing since:24h."),
     ] = None,
-    status: Annotated[
-        list[RunStatusChoice] | None, typer.Option(help="Only this status; repeatable.")
-    ] = None,
+    status: Annotated[list[RunStatus] | None, typer.Option(help="Only this status; repeatable.")] = None,
     job: Annotated[list[str] | None, typer.Option(help="Only of this job.", metavar="JOB")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only of jobs with this tag.", metavar="TAG")] = None,
     queue: Annotated[
@@ -107,17 +90,14 @@ def list_runs(
     """List runs, newest first."""
     jobs = [str(find_job(session.client, each).id) for each in job or ()]
     found = paging.fetch(
-        lambda limit, cursor: session.client.runs.list(
-            q=" ".join(q) if q else None,
-            status=[each.value for each in status or ()] or None,
-            job=jobs or None,
-            tag=tag,
-            queue=queue,
-            since=since,
-            until=until,
-            limit=limit,
-            cursor=cursor,
-        )
+        session.client.runs.list,
+        q=" ".join(q) if q else None,
+        status=[each.value for each in status or ()] or None,
+        job=jobs or None,
+        tag=tag,
+        queue=queue,
+        since=since,
+        until=until,
     )
     session.show_list(found, lambda: run_table(found.items, session.now))
 
@@ -293,47 +273,6 @@ def run_bulk_page(result: RunBulkOut) -> Block:
     )
 
 
-@artifacts_app.command("list")
-@api_command
-def list_artifacts(session: Session, run: RunRef) -> None:
-    """List the files that a run stored, also while it runs."""
-    found = session.client.runs.artifacts(find_run(session.client, run).id).items
-    session.show_list(found, lambda: artifact_table(found, session.now))
-
-
-@artifacts_app.command()
-@api_command
-def get(
-    session: Session,
-    run: RunRef,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the file.", show_default=False)],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            help="File to write; - is standard output. Default: its name, in this folder.",
-            metavar="FILE",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-) -> None:
-    """Download a file."""
-    content = session.client.runs.artifact(find_run(session.client, run).id, name)
-    if to == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
-        return
-    target = Path(to or Path(name).name)  # a run's file name must not lead to another folder
-    try:
-        with target.open("wb" if force else "xb") as file:
-            file.write(content)
-    except FileExistsError:
-        raise Conflict(f"{target} exists already.", hint="Use --to with another name, or --force.") from None
-    except OSError as error:
-        raise Invalid(f"Cannot write {target}: {error.strerror}.") from error
-    print_err(f"Wrote {target}: {len(content):,} bytes.")
-
-
 def run_table(runs: Sequence[RunOut], now: datetime, *, of_one_job: bool = False) -> Table[RunOut]:
     # All times with seconds, or all without.
     clock = "%a %d %b %H:%M:%S" if any(run.planned_local.second for run in runs) else "%a %d %b %H:%M"
@@ -420,16 +359,6 @@ def attempt_table(attempts: Sequence[AttemptOut], zone: str) -> Table[AttemptOut
     if len({each.revision for each in attempts}) > 1:  # the job was edited between them
         columns.insert(-1, Column("REVISION", lambda each: each.revision))
     return Table(columns, attempts)
-
-
-def artifact_table(found: Sequence[ArtifactOut], now: datetime) -> Table[ArtifactOut]:
-    columns: list[Column[ArtifactOut]] = [
-        Column("NAME", lambda each: each.name, wrap=True),
-        Column("SIZE", lambda each: format_size(each.size)),
-        Column("TYPE", lambda each: each.media_type, DIM),
-        Column("STORED", lambda each: relative(each.created_at - now), DIM),
-    ]
-    return Table(columns, found, empty="It stored no files.")
 
 
 def log_line(entry: LogLineOut, zone: str | None) -> StyledLine:

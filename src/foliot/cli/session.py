@@ -82,13 +82,16 @@ class Paging:
     cursor: str | None = None
     everything: bool = False
 
-    def fetch(self, get_page: Callable[[int, str | None], Page[Item]]) -> Listed[Item]:
-        """Fetch page after page up to the limit. `get_page` takes a page size and a cursor."""
+    def fetch(
+        self, get_page: Callable[Params, Page[Item]], *args: Params.args, **filters: Params.kwargs
+    ) -> Listed[Item]:
+        """Fetch page after page up to the limit. `get_page` is a list of the client: it takes `limit` and `cursor` as well."""
         items: list[Item] = []
         cursor, total = self.cursor, None
         while True:
             size = MAX_PAGE if self.everything else min(MAX_PAGE, self.limit - len(items))
-            found = get_page(size, cursor)
+            filters.update(limit=size, cursor=cursor)
+            found = get_page(*args, **filters)
             total = getattr(found, "total", None) if total is None else total
             items += found.items
             cursor = found.next_cursor
@@ -168,6 +171,29 @@ class Session:
         from foliot.cli.tables import styled
 
         self.show(value, lambda: styled(f"{summary}. Nothing was done."))
+
+    def delete(
+        self,
+        verbs: Any,
+        found: Any,
+        question: str,
+        preview: Callable[[Any], Block] | None = None,
+        *,
+        yes: bool,
+        dry_run: bool,
+        **options: bool,
+    ) -> None:
+        """Delete what was found, which has an id and a name, by the client's calls of its noun."""
+        from foliot.cli.tables import styled
+
+        if dry_run:
+            tried = verbs.dry_run.delete(found.id, **options)
+            nothing = styled(f"Would delete {found.name}. Nothing was done.")
+            self.show(tried, lambda: preview(tried) if preview else nothing)
+            return
+        confirm(question, yes=yes)
+        verbs.delete(found.id, **options)
+        self.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
 
     def show_list(self, found: Listed[Item] | Sequence[Item], build: Callable[[], Block]) -> None:
         """Print a list as the API sends it; in jsonl one item a line."""

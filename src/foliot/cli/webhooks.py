@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.lookup import find_job, match_by_name_or_id, pick_one
+from foliot.cli.lookup import find_job, find_named
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
 from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, stack, styled
 from foliot.cli.times import relative
@@ -41,9 +41,7 @@ def list_webhooks(
 ) -> None:
     """List webhooks by name."""
     job_id = None if job is None else find_job(session.client, job).id
-    found = paging.fetch(
-        lambda limit, cursor: session.client.webhooks.list(job_id=job_id, limit=limit, cursor=cursor)
-    )
+    found = paging.fetch(session.client.webhooks.list, job_id=job_id)
     session.show_list(found, lambda: webhook_table(found.items, session.now))
 
 
@@ -124,13 +122,8 @@ def rotate(session: Session, webhook: WebhookRef, yes: Yes = False, dry_run: Dry
 def delete(session: Session, webhook: WebhookRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a webhook."""
     found = find_webhook(session.client, webhook)
-    if dry_run:
-        tried = session.client.webhooks.dry_run.delete(found.id)
-        session.show(tried, lambda: styled(f"Would delete {found.name}. Nothing was done."))
-        return
-    confirm(f'Delete the webhook "{found.name}"?', yes=yes)
-    session.client.webhooks.delete(found.id)
-    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
+    question = f'Delete the webhook "{found.name}"?'
+    session.delete(session.client.webhooks, found, question, yes=yes, dry_run=dry_run)
 
 
 def webhook_table(webhooks: Sequence[IncomingWebhookOut], now: datetime) -> Table[IncomingWebhookOut]:
@@ -152,18 +145,17 @@ def webhook_page(webhook: IncomingWebhookOut, now: datetime, *, is_tried: bool =
         ("kind", webhook.kind),
         ("job", webhook.job_name),
         ("url", webhook.url or "not shown to viewers"),
-        *((("secret", webhook.secret.secret),) if webhook.secret else ()),
-        *((("old secret", webhook.old_secret.secret),) if webhook.old_secret else ()),
+        ("secret", webhook.secret and webhook.secret.secret),
+        ("old secret", webhook.old_secret and webhook.old_secret.secret),
         ("state", "on" if webhook.enabled else "off"),
         ("last call", relative(webhook.last_call_at - now) if webhook.last_call_at else "never"),
-        *((("refused", f"{relative(refused - now)}: {webhook.last_refusal}"),) if refused else ()),
+        ("refused", f"{relative(refused - now)}: {webhook.last_refusal}" if refused else None),
     ]
     return stack(styled(webhook.name, BOLD), facts(shown), styled("Nothing was done.") if is_tried else None)
 
 
 def find_webhook(client: Client, ref: str) -> IncomingWebhookOut:
-    found = match_by_name_or_id(client.webhooks.each(), ref, lambda each: [each.name])
-    return pick_one(found, ref, "webhook", lambda each: each.name)
+    return find_named(client.webhooks.each(), ref, "webhook", lambda each: each.name)
 
 
 def _secrets(secret: str | None, old_secret: str | None) -> dict[str, object]:

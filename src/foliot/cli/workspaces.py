@@ -59,9 +59,7 @@ def list_workspaces(
     paging: Paging = FIRST_50,
 ) -> None:
     """List workspaces by slug."""
-    found = paging.fetch(
-        lambda limit, cursor: session.client.workspaces.list(archived=archived, limit=limit, cursor=cursor)
-    )
+    found = paging.fetch(session.client.workspaces.list, archived=archived)
     session.show_list(found, lambda: workspace_table(found.items, session.now))
 
 

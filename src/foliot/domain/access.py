@@ -99,7 +99,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class KeyBudget:
-    """What an agent may make with a key, beside the quotas of its workspace."""
+    """Limits of what an agent makes with a key, beside the quotas of its workspace."""
 
     max_jobs: int | None = None  # that the agent owns, archived ones not counted
     min_interval: int | None = None  # seconds between two planned times
@@ -236,16 +236,16 @@ AGENDA = Permission.AGENDA.value
 
 
 def is_within(maker: KeyHolder, made: KeyHolder) -> bool:
-    """Whether `made` can do nothing that `maker` cannot."""
+    """Return whether `made` can do nothing that `maker` cannot."""
     if WORKER in made.scopes and not maker.may(Permission.ADMIN):
         return False  # workers are handed the payloads of a whole workspace
-    return _reaches(maker, made)
+    return _reaches(maker, made) and made.budget.narrowed(maker.budget) == made.budget
 
 
 def refuse_stronger(maker: KeyHolder, made: KeyHolder) -> None:
     if not is_within(maker, made):
         raise Denied(
-            f"This key has {maker.role or 'no role here'}; it cannot make one that may more.",
+            f"This key has {maker.role or 'no role here'}; it cannot make a key with more rights.",
             hint="Give the new key scopes that this one has, or ask an administrator.",
         )
 
@@ -258,7 +258,9 @@ def check_scopes(principal: Principal, scopes: Iterable[str]) -> frozenset[str]:
     given = frozenset(scopes)
     if AGENDA in given and len(given) > 1:
         raise Invalid(
-            "The scope agenda stands alone.", pointer="/scopes", hint="Make another key for the other scopes."
+            "The scope agenda cannot be combined with others.",
+            pointer="/scopes",
+            hint="Make another key for the other scopes.",
         )
     if Permission.SYSTEM.value in given and not principal.is_system:
         raise Invalid(
@@ -278,14 +280,12 @@ def check_narrower(before: KeyHolder, after: KeyHolder) -> None:
 
 def check_expiry(maker: KeyHolder, expires_at: datetime | None, now: datetime) -> None:
     if expires_at is not None and expires_at <= now:
-        raise Invalid(
-            "expires_at has passed.", pointer="/expires_at", hint="Name an instant that lies ahead."
-        )
+        raise Invalid("expires_at has passed.", pointer="/expires_at", hint="Choose a time in the future.")
     if maker.expires_at is None:
         return
     if expires_at is None or expires_at > maker.expires_at:
         raise Denied(
-            f"This key ends at {maker.expires_at.isoformat()}; it cannot make one that lasts longer.",
+            f"This key ends at {maker.expires_at.isoformat()}; it cannot make a key that lasts longer.",
             hint="Give an expires_at before that, or ask an administrator.",
         )
 

@@ -29,7 +29,7 @@ _ASKED_AGAIN = frozenset({WaitsFor.TURN, WaitsFor.FREEZE, WaitsFor.TYPE})
 
 
 class Stage(StrEnum):
-    """Where the run is when it asks."""
+    """The state of the run that asks."""
 
     NEW = "new"  # it does not exist yet
     QUEUED = "queued"  # what it waited for is over: its turn came, its gate, window or type opened, its freeze ended
@@ -176,7 +176,7 @@ def find_opening(timetable: Timetable, at: datetime) -> Opening | NeverOpens:
 
 
 def find_opening_for(trigger: Trigger, timetable: Timetable, at: datetime) -> Opening | NeverOpens:
-    """The same for what made the run: no window binds what a person requested, and a backfill waits for one to open."""
+    """Return the same for what made the run: no window binds what a person requested, and a backfill waits for one to open."""
     if trigger in _BOUND_BY_NO_WINDOW:
         return Opening(at)
     if trigger is Trigger.BACKFILL:

@@ -207,7 +207,7 @@ class _Merge:
         return AgendaEntry(job_id, line)
 
     def rest(self) -> list[AgendaEntry]:
-        """The part computed so far."""
+        """Return the part computed so far."""
         return [
             AgendaEntry(job_id, line)
             for _, _, job_id, line, _ in sorted(self._heads, key=lambda head: head[:2])
@@ -317,7 +317,7 @@ def _step(effort: _Effort, ahead: AgendaJob, after: datetime) -> PlannedTime | N
 
 
 def _budget_of(effort: _Effort, ahead: AgendaJob) -> WorkBudget:
-    """One budget for all lines of a job: lines of many jobs are computed in turn."""
+    """Return one budget for all lines of a job: lines of many jobs are computed in turn."""
     return effort.budgets.setdefault(ahead.job.id, WorkBudget())
 
 

@@ -57,7 +57,9 @@ def check_artifact(name: str, media_type: str, size: int, most_bytes: int = MOST
             hint="A file's name without folders, such as report.pdf.",
         )
     if not _MEDIA_TYPE.fullmatch(media_type):
-        raise Invalid(f"{media_type[:64]!r} is no media type.", hint="Such as text/csv or application/pdf.")
+        raise Invalid(
+            f"{media_type[:64]!r} is not a media type.", hint="Such as text/csv or application/pdf."
+        )
     if size > most_bytes:
         raise Invalid(
             f"The artifact {name} has {size:,} bytes; the most is {most_bytes:,}.",
@@ -68,7 +70,7 @@ def check_artifact(name: str, media_type: str, size: int, most_bytes: int = MOST
 def check_count(others: int) -> None:
     if others >= MOST_OF_A_RUN:
         raise Invalid(
-            f"A run keeps {MOST_OF_A_RUN} artifacts, and this one has them.",
+            f"A run keeps {MOST_OF_A_RUN} artifacts at most, and this run has that many.",
             hint="Put several files into one archive.",
         )
 

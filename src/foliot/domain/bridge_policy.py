@@ -1,4 +1,4 @@
-"""Which queues and task names of another queue engine jobs may use. The operator configures patterns.
+"""Allow jobs some queues and task names of another queue engine, by patterns that the operator configures.
 
 In a pattern, `*` matches anything but a dot, `**` matches anything, and `{workspace}`, or `{orgId}`, is the slug of the workspace. The dot is a
 separator: `shop.tasks.*` does not match names in a module that `shop.tasks` imports.
@@ -36,7 +36,7 @@ class BridgePolicy:
     tasks: tuple[str, ...] = ()
 
     def refusal(self, config: Mapping[str, Any], slug: str) -> HandOverRefusal | None:
-        """Of a whole configuration, as it is about to be handed over."""
+        """Return why a whole configuration, as it is about to be handed over, is refused."""
         queue = str(config.get("queue") or DEFAULT_QUEUE)
         prefix = str(config.get("prefix") or DEFAULT_PREFIX)
         for field in ("task", "function", "name"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from foliot.domain.errors import Invalid, UnexpectedCount
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 
 
@@ -77,3 +78,19 @@ def tags_after(action: JobAction, tags: tuple[str, ...], named: tuple[str, ...])
     if action is JobAction.TAG:
         return (*tags, *(tag for tag in dict.fromkeys(named) if tag not in tags))
     return tuple(tag for tag in tags if tag not in named)
+
+
+def check_expected_count(nouns: str, expected: int | None, count: int, *, dry_run: bool) -> None:
+    """Refuse to act on what a filter finds unless the caller has seen how many there are."""
+    if expected is None and not dry_run:
+        raise Invalid(
+            "By filter this needs expected_count.",
+            pointer="/expected_count",
+            hint=f"It finds {count:,} {nouns} now; dry_run shows what would happen to them.",
+        )
+    if expected not in (None, count):
+        raise UnexpectedCount(
+            f"This filter finds {count:,} {nouns}, not {expected:,}. Nothing was done.",
+            pointer="/expected_count",
+            hint="Look at them again; if they are the ones you mean, send the new count.",
+        )

@@ -144,7 +144,7 @@ class Rules:
         return {}
 
     def on(self, schedule: Schedule) -> Rules:
-        """The same with another anchor: what does not hang on it is known already."""
+        """Return the same with another anchor: what does not depend on it is known already."""
         other = Rules(self.spec.on(schedule))
         vars(other).update(
             is_exclusive=self.is_exclusive,

@@ -23,7 +23,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class EdgeCondition(StrEnum):
-    """Which outcomes of the upstream run satisfy the edge. A skipped run never does."""
+    """The outcomes of the upstream run that satisfy the edge. A skipped run never does."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -36,7 +36,7 @@ class EdgeMode(StrEnum):
 
 
 class JoinRule(StrEnum):
-    """Whether every edge must be satisfied or one is enough."""
+    """The edges that must be satisfied: every one, or any."""
 
     ALL = "all"
     ANY = "any"
@@ -209,7 +209,7 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
             )
         if edge.mode is EdgeMode.GATE and isinstance(schedule, Manual):
             raise Invalid(
-                "A gate is asked at planned times, and a manual job has none.",
+                "A gate is checked at planned times, and a manual job has none.",
                 pointer=f"{pointer}/mode",
                 hint='Use mode "trigger".',
             )
@@ -220,7 +220,7 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
                 "max_age belongs to mode gate; a trigger has a delay.", pointer=f"{pointer}/max_age"
             )
         if edge.delay < ZERO or (edge.max_age is not None and edge.max_age <= ZERO):
-            raise Invalid("A duration is longer than nothing.", pointer=pointer)
+            raise Invalid("A duration must be longer than 0.", pointer=pointer)
 
 
 def find_cycle(upstreams: Mapping[Node, Sequence[Node]]) -> tuple[Node, ...] | None:

@@ -213,7 +213,9 @@ class MisplacedDatabase(DatabaseUnavailable):
 
 
 def not_found(noun: str) -> NotFound:
-    return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")
+    return NotFound(
+        f"There is no such {noun}.", hint="Check its id (a name is not one); what others own is not shown."
+    )
 
 
 def require_found(found: T | None, noun: str) -> T:
@@ -228,6 +230,6 @@ def refuse_stale(noun: str, current: int, expected: int | None, *, word: str = "
     if expected not in (None, current):
         raise StaleRevision(
             f"This {noun} is at {word} {current} by now.",
-            hint="Read it again, and repeat the change on what you find.",
+            hint="Read it again, and repeat the change.",
             revision=current,
         )

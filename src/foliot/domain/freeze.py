@@ -12,7 +12,7 @@ from foliot.domain.ids import FreezeId
 
 
 class FreezePolicy(StrEnum):
-    """What happens to planned times within a freeze."""
+    """The fate of planned times within a freeze."""
 
     SKIP = "skip"  # recorded as skipped (frozen), each at its time
     LATEST = "latest"  # held; the newest runs when the freeze is over
@@ -20,7 +20,7 @@ class FreezePolicy(StrEnum):
 
 
 class RunningPolicy(StrEnum):
-    """What a freeze does with runs that are running when it starts."""
+    """The fate of runs that are running when a freeze starts."""
 
     DRAIN = "drain"  # they finish
     STOP = "stop"  # they are cancelled

@@ -33,7 +33,7 @@ class HostContact:
 
 @dataclass(frozen=True, slots=True)
 class HostCapacity:
-    """How many runs a host may take now: by default one that changes something, and several read-only ones."""
+    """The number of runs that a host may take now: by default one that changes something, and several read-only ones."""
 
     mutations: int
     reads: int

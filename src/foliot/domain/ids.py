@@ -29,7 +29,7 @@ FIRST_ID, LAST_ID = UUID(int=0), UUID(int=2**128 - 1)  # before and after every 
 
 
 def made_at(id_: UUID) -> datetime:
-    """When an id of `uuid7` was made, to the millisecond."""
+    """Return when an id of `uuid7` was made, to the millisecond."""
     return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=id_.int >> 80)
 
 
@@ -39,7 +39,7 @@ def uuid7(at: datetime, entropy: bytes) -> UUID:
 
 
 def uuid7s(at: datetime, entropy: bytes) -> list[UUID]:
-    """One for every ten bytes of `entropy`."""
+    """Return one id for every ten bytes of `entropy`."""
     known = int(at.timestamp() * 1000) << 80 | 0x7 << 76 | 0b10 << 62
     ids = []
     for place in range(0, len(entropy), 10):

@@ -68,7 +68,7 @@ class Timer:
 
 
 class JobLoad(NamedTuple):
-    """How many runs of a job are live, and how many wait for their turn behind them.
+    """The numbers of runs of a job that are live, and that wait for their turn behind them.
 
     A live run is ready, leased, or first in line at a gate, window, freeze or limit.
     """
@@ -107,7 +107,7 @@ class JobLoad(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a decision adds to a job's counters. A skip touches none but its own.
+    """The amounts that a decision adds to a job's counters. A skip touches none but its own.
 
     `fires` counts runs made by the schedule, `runs` those that ended after at least one attempt, `skips` planned
     times that did not run (a range beyond counting adds the number it was counted to).

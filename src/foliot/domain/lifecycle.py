@@ -52,7 +52,7 @@ class RunStatus(StrEnum):
 
 
 class FireStatus(StrEnum):
-    """What became of the planned time that the schedule recorded last."""
+    """The fate of the planned time that the schedule recorded last."""
 
     QUEUED = "queued"  # a run was made; its end is in `last_run_status`
     SKIPPED = "skipped"
@@ -177,7 +177,7 @@ def advance(status: RunStatus, event: RunEvent) -> RunStatus: ...
 @overload
 def advance(status: AttemptStatus, event: AttemptEvent) -> AttemptStatus: ...
 def advance(status: StrEnum, event: StrEnum) -> StrEnum:
-    """The status after `event`, or IllegalMove saying what is possible from here."""
+    """Return the status after `event`. IllegalMove says what is possible from here."""
     noun, moves = _MACHINES[type(status)]
     after = moves.get((status, event))
     if after is None:

@@ -36,7 +36,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogLimits:
-    """How much the log of one run may hold, all attempts together. Workers send at most the defaults."""
+    """The limits of the log of one run, all attempts together. Workers send at most the defaults."""
 
     lines: int = MOST_LINES
     bytes: int = MOST_BYTES
@@ -47,7 +47,7 @@ DEFAULT_LIMITS = LogLimits()
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """How much a run has logged so far. A truncated log stays truncated: lines after a gap would look complete."""
+    """The size of the log of a run so far. A truncated log stays truncated: lines after a gap would look complete."""
 
     lines: int = 0
     bytes: int = 0

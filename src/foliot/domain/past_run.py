@@ -1,4 +1,4 @@
-"""What another scheduler did with a job before its import. It is recorded and never executed."""
+"""Runs of another scheduler, from before the import of a job. They are recorded and never executed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PastRun:
     note: str | None = None
 
     def id_for(self, job_id: JobId) -> RunId:
-        """The same id for the same run at every import. It begins with the start, so that lists by id stay in order of time."""
+        """Return the same id for the same run at every import. It begins with the start, so that lists by id stay in order of time."""
         identity = (
             f"{job_id} {self.started_at.isoformat()} {self.finished_at.isoformat()} {self.status.value}"
         )

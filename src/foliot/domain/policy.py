@@ -19,7 +19,7 @@ MOST_QUEUED = 100_000
 
 
 class Backoff(StrEnum):
-    """How the waits between attempts grow."""
+    """The growth of the waits between attempts."""
 
     NONE = "none"  # no retries at all
     FIXED = "fixed"  # base, every time
@@ -68,7 +68,7 @@ class Retry:
 
 
 class OverlapRule(StrEnum):
-    """What happens when a planned time comes while an earlier run is live."""
+    """The fate of a planned time that comes while an earlier run is live."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -87,7 +87,7 @@ class Overlap:
 
 
 class MisfireRule(StrEnum):
-    """What happens to planned times that are found late."""
+    """The fate of planned times that are found late."""
 
     LATEST = "latest"  # the newest late one runs
     ALL = "all"  # the newest max_catch_up run, oldest first, behind live work
@@ -102,7 +102,7 @@ class Misfire:
 
     def __post_init__(self) -> None:
         if not ZERO <= self.grace <= LONGEST_WAIT:
-            raise Invalid("Grace lies between nothing and a year.", pointer="/misfire/grace")
+            raise Invalid("Grace must be between 0 and one year.", pointer="/misfire/grace")
         _within(self.max_catch_up, 1, MOST_CATCH_UP, "/misfire/max_catch_up", "catch-up runs")
 
 
@@ -124,7 +124,7 @@ class Breaker:
 
 
 class OnLost(StrEnum):
-    """What a run does when its worker falls silent: repeat (at least once) or end (at most once)."""
+    """The fate of a run whose worker falls silent: repeat (at least once) or end (at most once)."""
 
     REPEAT = "repeat"
     FAIL = "fail"
@@ -162,7 +162,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class NotifyPolicy:
-    """Which kinds of channels hear of a job's failures, and who instead of the recipients of these channels."""
+    """The kinds of channels that hear of a job's failures, and who instead of the recipients of these channels."""
 
     email: bool = True
     slack: bool = False
@@ -172,14 +172,14 @@ class NotifyPolicy:
 
 def _within(value: int, least: int, most: int, pointer: str, what: str) -> None:
     if not least <= value <= most:
-        raise Invalid(f"{value} {what} cannot be; the least is {least}, the most {most:,}.", pointer=pointer)
+        raise Invalid(f"{value} {what} is out of range: from {least} to {most:,}.", pointer=pointer)
 
 
 def _wait(value: timedelta, pointer: str) -> None:
     if not ZERO <= value <= LONGEST_WAIT:
-        raise Invalid("A wait lies between nothing and a year.", pointer=pointer)
+        raise Invalid("A wait must be between 0 and one year.", pointer=pointer)
 
 
 def _some_time(value: timedelta, pointer: str, what: str, longest: timedelta = LONGEST_WAIT) -> None:
     if not ZERO < value <= longest:
-        raise Invalid(f"{what} is longer than nothing and at most {longest.days:,} days.", pointer=pointer)
+        raise Invalid(f"{what} must be longer than 0 and at most {longest.days:,} days.", pointer=pointer)

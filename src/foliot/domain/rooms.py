@@ -33,7 +33,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Where a room's messages are sent. `receiver` is host and port of `url`; `secret` names the signing secret."""
+    """The webhook that a room's messages are sent to. `receiver` is host and port of `url`; `secret` names the signing secret."""
 
     url: str
     receiver: str

@@ -75,7 +75,7 @@ _VARIABLE = re.compile(VARIABLE_PARTS)
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What settlement reads of a run. `attempt_count` includes the attempt that reports now."""
+    """The fields of a run that settlement reads. `attempt_count` includes the attempt that reports now."""
 
     id: RunId
     job_id: JobId

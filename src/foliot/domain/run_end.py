@@ -17,7 +17,7 @@ NO_CHANGE = Counters()
 
 
 class Promotion(StrEnum):
-    """Which waiting run starts next."""
+    """The choice of the waiting run that starts next."""
 
     OLDEST = "oldest"
     MANUAL = "manual"  # the job is stopped: the oldest run that a person requested; scheduled runs wait for the resume

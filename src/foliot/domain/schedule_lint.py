@@ -80,12 +80,12 @@ def _lint(definition: Definition, timetable: Timetable, now: datetime) -> Iterat
     yield from lint_schedule(timetable, now)
     if spec.limits.timeout > LONGEST_TIMEOUT:
         hours = spec.limits.timeout / timedelta(hours=1)
-        yield f"The timeout is {hours:g} hours: a run that hangs holds its worker's place for so long."
+        yield f"The timeout is {hours:g} hours: a run that hangs occupies its worker for that long."
     is_recurring = not isinstance(spec.schedule, Once | Manual)
     if spec.overlap.rule is OverlapRule.CONCURRENT and spec.concurrency_key is None and is_recurring:
-        yield "Runs may overlap without a bound. Give the job a concurrency_key and set a limit for it."
+        yield "Runs may overlap without a limit. Give the job a concurrency_key and set a limit for it."
     for name in sorted(_plain_secrets(definition.config)):
-        yield f'"{name}" in the config looks like a secret: store it by `foliot secrets set` and name it there.'
+        yield f'"{name}" in the config looks like a secret: store it with `foliot secrets set` and refer to it by name.'
 
 
 def _plain_secrets(value: Any) -> Iterator[str]:

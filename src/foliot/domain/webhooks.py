@@ -31,7 +31,7 @@ class CheckInState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookDefinition:
-    """What a person writes. Secrets are named; both verify signatures while senders change over."""
+    """A webhook as a person writes it. Secrets are named; both verify signatures while senders change over."""
 
     name: str
     kind: WebhookKind

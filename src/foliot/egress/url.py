@@ -81,7 +81,7 @@ def read_target(url: str) -> HttpTarget:
     if _UNFIT.search(url):
         raise MisleadingTarget(
             "An address has no blanks, line breaks, backslashes or invisible characters.",
-            "Write them percent-encoded, such as %20, or take them out.",
+            "Write them percent-encoded, such as %20, or remove them.",
         )
     if len(url) > LONGEST:
         raise InvalidTarget(
@@ -119,7 +119,7 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
         if found is None:
             raise InvalidTarget(
                 "The host of this address cannot be read.",
-                "IPv6 addresses stand in brackets, ports are numbers.",
+                "Write an IPv6 address in brackets, and the port as a number.",
             )
         host = _name(found[1])
     return host, _port(found[2])
@@ -137,7 +137,9 @@ def _ipv6(text: str) -> str:
     try:
         return str(IPv6Address(text))
     except AddressValueError:
-        raise InvalidTarget("This is no IPv6 address.", "Such as http://[2606:4700::1111]:8080/.") from None
+        raise InvalidTarget(
+            "This is not an IPv6 address.", "Such as http://[2606:4700::1111]:8080/."
+        ) from None
 
 
 def _name(text: str) -> str:
@@ -149,8 +151,8 @@ def _name(text: str) -> str:
     labels = host.removesuffix(".").split(".")
     if len(host) > 254 or not all(map(_LABEL.fullmatch, labels)):
         raise InvalidTarget(
-            "The host of this address is no name.",
-            "Names are of letters, digits and hyphens, with dots between.",
+            "The host of this address is not a valid name.",
+            "Names consist of letters, digits and hyphens, with dots between them.",
         )
     return host
 
@@ -163,7 +165,7 @@ def _ascii(text: str) -> str:
         if unicodedata.normalize("NFKC", text) == text:
             return idna.encode(text).decode("ascii")
     raise MisleadingTarget(
-        "The host of this address has characters that no name has.",
+        "The host of this address has characters that names cannot have.",
         "Write it as DNS has it, in ASCII: xn--….",
     )
 
@@ -175,7 +177,7 @@ def _ipv4(host: str) -> str:
     meant = _meant(host.removesuffix("."))
     if meant is None:
         raise MisleadingTarget(
-            "The host of this address is no IPv4 address.", "It has four numbers from 0 to 255."
+            "The host of this address is not an IPv4 address.", "It has four numbers from 0 to 255."
         )
     raise MisleadingTarget(
         f"The host of this address is an unusual spelling of {meant}.",

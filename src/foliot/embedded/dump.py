@@ -104,7 +104,7 @@ def restore(bindir: Path | None, url: str, source: Path, *, replace: bool = Fals
     if is_filled and not replace:
         raise Conflict(
             f"The database {tools.ask('SELECT current_database()')} has a Foliot already; restoring would mix two of them.",
-            hint="To drop what Foliot has there and put the dump in its place, say --replace.",
+            hint="Use --replace to delete Foliot's data there and restore the dump in its place.",
         )
     owner = tools.ask(OWNER)
     last = GIVE.format(owner=owner.replace("'", "''")) if owner else ""

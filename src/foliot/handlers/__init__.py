@@ -1,1 +1,1 @@
-"""What a job does, one file each. A handler is given an assignment and answers what came of it; it knows no database."""
+"""The types of jobs, one file each. A handler takes an assignment and returns its result; it knows no database."""

@@ -46,7 +46,7 @@ Address = Annotated[Text, AfterValidator(check_address)]
 
 
 class Price(Shape):
-    """What a million tokens cost."""
+    """The price of a million tokens."""
 
     unit: Unit = "usd"
     input_per_million: Amount = Decimal(0)
@@ -54,7 +54,7 @@ class Price(Shape):
 
 
 class AttemptBudget(Shape):
-    """What an attempt may use. It fails for good before a turn that would come after."""
+    """The limits of what an attempt uses. It fails for good before a turn that would come after."""
 
     tokens: int | None = Field(default=None, ge=1, le=1_000_000_000)
     cost: Amount | None = Field(default=None, description="In the unit of `price`.")
@@ -105,7 +105,7 @@ class AgentConfig(Shape):
 
 @dataclass(slots=True)
 class Spent:
-    """What the attempt has used so far."""
+    """The usage of the attempt so far."""
 
     config: AgentConfig
     tokens: int = 0
@@ -254,7 +254,7 @@ class _Conversation:
             message, ended = dict(choice["message"]), str(choice.get("finish_reason") or "stop")
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             cut = " It was cut: it is too long." if answer.truncated else ""
-            return failed("agent_answer_invalid", f"The endpoint's answer is no chat completion.{cut}")
+            return failed("agent_answer_invalid", f"The endpoint's answer is not a chat completion.{cut}")
         return message, ended
 
     async def _call(self, call: Any, *, is_surplus: bool) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class _Conversation:
         elif is_surplus:
             found = f"Error: at most {MOST_CALLS} calls in one turn."
         elif not is_object:
-            found = "Error: the arguments are no JSON object."
+            found = "Error: the arguments are not a JSON object."
         else:
             found = await self._tools.call(name, arguments)
         self._log(f"tool {name}", found)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NO_RESULT_BACKEND = TypeRefusal(
-    "Celery keeps no results here, so nobody could know how a run ended.",
+    "Celery keeps no results here, so Foliot cannot learn how a run ended.",
     "Set FOLIOT_CELERY_RESULT_URL to the Redis that Celery's result_backend names, for the server and its workers.",
 )
 
@@ -36,9 +36,7 @@ _NAME = re.compile(r"[^\s:\x00-\x1f]+")
 def _name(value: str) -> str:
     """Refuse colons: BullMQ and others separate the parts of their Redis keys by them."""
     if not _NAME.fullmatch(value):
-        raise refusal(
-            "name", "This is no name that every engine can take.", "It has no blanks and no colons."
-        )
+        raise refusal("name", "This name is not valid for every engine.", "It has no blanks and no colons.")
     return value
 
 
@@ -107,7 +105,7 @@ def _bullmq_name(value: str) -> str:
     """Allow colons between the parts of the name, as in `jobs:acme`: they are parts of the keys in Redis."""
     if not all(_NAME.fullmatch(part) for part in value.split(":")):
         raise refusal(
-            "name", "This is no name of a queue.", "It has no blanks, and a colon only between parts."
+            "name", "This is not a valid queue name.", "It has no blanks, and a colon only between parts."
         )
     return value
 

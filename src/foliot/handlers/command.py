@@ -183,7 +183,9 @@ def _result(exit_: ProcessExit, out: OutputStream, err: OutputStream, success: l
         "truncated": not (out.is_whole and err.is_whole),
     }
     if exit_.is_crowded:
-        return failed("too_many_processes", "It was ended: it had started too many processes.", output)
+        return failed(
+            "too_many_processes", "It was killed, because it had started too many processes.", output
+        )
     if exit_.exit_code in success:
         return succeeded(output)
     code = "exit_code" if exit_.signal is None else "killed_by_signal"

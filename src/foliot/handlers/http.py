@@ -364,8 +364,8 @@ def _only_accepted(answer: HttpAnswer) -> HandlerResult:
     """Refuse to call it a success. It is not sent again: the target may be at work."""
     return failed(
         "only_accepted",
-        "The target answered 202: it accepted the work, and nobody knows whether it was done. "
-        "Put 202 into success if that is enough, or ask for the end with success_when.",
+        "The target answered 202: it accepted the work, but did not say whether it was done. "
+        "Add 202 to success if that is enough, or wait for the end with success_when.",
         _output(answer),
         permanent=True,
     )
@@ -451,7 +451,7 @@ def classify_answer(answer: HttpAnswer, success: Any, now: datetime) -> HandlerR
     message = f"The target answered {code} {reason}".rstrip() + "."
     wait = retry_after(answer, now)
     if wait is not None:
-        message += f" It asks to be left alone for {write_duration(wait)}."
+        message += f" It asks for no other request within {write_duration(wait)}."
     permanent = code in NEVER_BETTER and wait is None
     if permanent:
         message += " The same request would get the same answer, so it is not retried."

@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from foliot.domain.errors import NotFound, QuotaExceeded
-from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import LONGEST_TEXT, MessageKind
 from foliot.handlers.dependencies import HandlerDeps
@@ -45,7 +45,7 @@ class MessageConfig(Shape):
         AfterValidator(check_names),
     ] = Field(description="`{{run.id}}` and the like are filled in.", examples=["Write the weekly report."])
     kind: Literal["message", "system_event"] = Field(
-        default="message", description="A message asks for a reply; a system_event is word of what happened."
+        default="message", description="A message asks for a reply; a system_event says what happened."
     )
     room: Annotated[str, StringConstraints(max_length=100), AfterValidator(_room)] | None = Field(
         default=None, description="Its id or key. Without it the job gets a room of its own."
@@ -60,7 +60,7 @@ class MessageConfig(Shape):
 
 
 class MessageHandler:
-    description: ClassVar = "Put a message, or word of an event, into a room."
+    description: ClassVar = "Post a message or a system event into a room."
     config_shape: ClassVar = MessageConfig
 
     def __init__(
@@ -84,15 +84,13 @@ class MessageHandler:
         text = fill_text(str(config["text"]), values)
         if not 0 < len(text) <= LONGEST_TEXT:
             return failed("text_invalid", f"The text has {len(text):,} characters.", permanent=True)
-        named = config.get("room")
-        room_id = None if named is None else read_id(named)
         letter = RunMessage(
             RunId(UUID(ctx.run_id)),
             JobId(UUID(ctx.job_id)),
             ctx.job,
             MessageKind(config.get("kind", "message")),
             text,
-            named if room_id is None else RoomId(room_id),
+            config.get("room"),
             bool(config.get("new_room")),
         )
         try:

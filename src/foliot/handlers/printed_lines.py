@@ -1,4 +1,4 @@
-"""What an async function prints goes to the log of its run: several of them share one process, and its standard output."""
+"""Send what an async function prints to the log of its run: several of them share one process, and its standard output."""
 
 from __future__ import annotations
 

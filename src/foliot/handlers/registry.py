@@ -85,7 +85,7 @@ class _UnknownType:
     """Replace a missing handler. A worker gets only the types that it claims, unless the server errs."""
 
     async def run(self, assignment: Assignment) -> HandlerResult:
-        return failed("type_unknown", "This worker knows no such type of job.")
+        return failed("type_unknown", "This worker does not know this job type.")
 
     async def close(self) -> None:
         pass

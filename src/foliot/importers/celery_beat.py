@@ -136,6 +136,6 @@ def _django_task(fields: Mapping[str, Any], schedules: Mapping[tuple[str, str], 
 
 
 def _arguments(fields: Mapping[str, Any], name: str) -> Any:
-    """A column that holds JSON."""
+    """Read a column that holds JSON."""
     text = fields.get(name)
     return next(iter(read_yaml(str(text))), None) if text else None

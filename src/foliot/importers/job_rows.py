@@ -59,7 +59,7 @@ def _rows(text: str) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell of CSV: JSON where it holds some, else its text; nothing where it is empty."""
+    """Read a cell of CSV: JSON where it holds some, else its text; nothing where it is empty."""
     bare = str(value or "").strip()
     if bare in {"", "NULL", "\\N"}:
         return None
@@ -126,7 +126,7 @@ def _draft(row: _Row, mapping: RowMapping) -> Draft:
 
 
 def _event(row: _Row, name: str) -> Draft:
-    """A schedule that sends an event to a workflow: done after its repeats, dead when its retries are used up."""
+    """Read a schedule that sends an event to a workflow: done after its repeats, dead when its retries are used up."""
     every = row.number("interval_seconds")
     if every is None or every < 1:
         raise BadRecordError("interval_seconds must be at least 1.")
@@ -150,7 +150,7 @@ def _event(row: _Row, name: str) -> Draft:
 
 
 def _message(row: _Row, name: str, mapping: RowMapping) -> Draft:
-    """A job of an agent: a message or an event for a room."""
+    """Read a job of an agent: a message or an event for a room."""
     kind, text = row.get("schedule_kind"), _text(row.get("payload_text"))
     if not text:
         raise BadRecordError("The row has no payload_text.")
@@ -183,7 +183,7 @@ def _message(row: _Row, name: str, mapping: RowMapping) -> Draft:
 
 
 def _command(row: _Row, name: str, mapping: RowMapping) -> Draft:
-    """A schedule with a cron expression and a type: of a fleet, or of the actions."""
+    """Read a schedule with a cron expression and a type: of a fleet, or of the actions."""
     kind = _text(row.get("job_type") or row.get("job_type_id"))
     if not kind:
         raise BadRecordError("The row names no type of job.")
@@ -227,7 +227,7 @@ def _command(row: _Row, name: str, mapping: RowMapping) -> Draft:
 
 
 def _scheduled(row: _Row, name: str, mapping: RowMapping) -> Draft:
-    """A scheduled job with a configuration, notifications and perhaps a job before it."""
+    """Read a scheduled job with a configuration, notifications and perhaps a job before it."""
     zone = row.get("timezone") or mapping.zone or "UTC"
     draft = Draft(
         name,

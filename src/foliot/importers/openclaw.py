@@ -251,7 +251,7 @@ class _Reader:
                 self._notes[ours] = kept
 
     def _state(self) -> PastState | None:
-        """The last run and the failures in a row. The next time is computed anew, and a run under way is OpenClaw's own."""
+        """Return the last run and the failures in a row. The next time is computed anew, and a run under way is OpenClaw's own."""
         given = self._raw.get("state")
         if not isinstance(given, dict) or not given:
             return None

@@ -90,7 +90,7 @@ class _Reader:
 
 
 def _delivery(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The delivery in its present form. A turn in a session of its own is announced unless it says otherwise."""
+    """Return the delivery in its present form. A turn in a session of its own is announced unless it says otherwise."""
     given = raw.get("delivery")
     if isinstance(given, Mapping):
         return given

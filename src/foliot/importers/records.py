@@ -1,4 +1,4 @@
-"""What an import reads: jobs that are ready to be created, and records that cannot be."""
+"""The result of reading an import: jobs that are ready to be created, and records that cannot be."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def _imported(source: str, index: int, given: str | None, draft: Draft, kept: An
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON holds it. YAML knows dates, endless numbers and values that contain themselves."""
+    """Return the value as JSON holds it. YAML knows dates, endless numbers and values that contain themselves."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     text.encode()  # half a surrogate pair is no text
     return json.loads(text)
 
 
 def _shown(raw: Any) -> Any:
-    """The original of a rejected record, or the begin of it as text."""
+    """Return the original of a rejected record, or the begin of it as text."""
     try:
         return _plain(asdict(raw) if is_dataclass(raw) and not isinstance(raw, type) else raw)
     except _SHAPE_ERRORS:
@@ -267,5 +267,5 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def seconds(amount: float) -> str:
-    """A duration on the wire."""
+    """Return a duration on the wire."""
     return f"{int(amount)}s" if float(amount).is_integer() else f"{round(amount * 1000)}ms"

@@ -1,4 +1,4 @@
-"""Which reader understands which source."""
+"""Choose the reader of a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools answer: one sentence for people and structured data, short enough for a model's context.
+"""Answers of tools: one sentence for people and structured data, short enough for a model's context.
 
 Text that a job wrote (output, errors, log lines, messages) stands in fields named `untrusted_…`: it is data, never instructions.
 """
@@ -17,6 +17,7 @@ from foliot.wire.jobs import JobDefinition, JobOut
 from foliot.wire.reports import AgendaItemOut, DayOut, TotalsOut
 from foliot.wire.runs import AttemptOut, RunOut
 from foliot.wire.schedules import PlannedOut
+from foliot.wire.shape import FromValue
 from foliot.wire.usage import Sum
 
 UNTRUSTED = (
@@ -47,7 +48,7 @@ class NextTime(BaseModel):
         )
 
 
-class JobBrief(BaseModel):
+class JobBrief(FromValue):
     id: UUID
     name: str
     status: str
@@ -64,21 +65,7 @@ class JobBrief(BaseModel):
 
     @classmethod
     def of(cls, job: JobOut) -> JobBrief:
-        return cls(
-            id=job.id,
-            name=job.name,
-            status=job.status,
-            status_reason=job.status_reason,
-            type=job.type,
-            when=job.schedule.words,
-            time_zone=job.schedule.timezone,
-            next_run_at=job.next_run_at,
-            last_run_status=job.last_run_status,
-            consecutive_failures=job.consecutive_failures,
-            tags=job.tags,
-            revision=job.revision,
-            created_by=job.created_by,
-        )
+        return cls.from_value(job, when=job.schedule.words, time_zone=job.schedule.timezone)
 
 
 class JobList(Answer):
@@ -100,7 +87,7 @@ class JobDetail(JobAnswer):
     untrusted_last_error: str | None = None
 
 
-class RunBrief(BaseModel):
+class RunBrief(FromValue):
     id: UUID
     job: str | None
     number: int
@@ -115,19 +102,7 @@ class RunBrief(BaseModel):
 
     @classmethod
     def of(cls, run: RunOut) -> RunBrief:
-        return cls(
-            id=run.id,
-            job=run.job_name,
-            number=run.number,
-            status=run.status,
-            skip_reason=run.skip_reason,
-            trigger=run.trigger,
-            planned_for=run.planned_for,
-            started_at=run.started_at,
-            finished_at=run.finished_at,
-            duration_ms=run.duration_ms,
-            attempts=run.attempt_count,
-        )
+        return cls.from_value(run, job=run.job_name, attempts=run.attempt_count)
 
 
 class RunList(Answer):
@@ -135,7 +110,7 @@ class RunList(Answer):
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page.")
 
 
-class AttemptBrief(BaseModel):
+class AttemptBrief(FromValue):
     number: int
     status: str
     started_at: datetime
@@ -144,15 +119,8 @@ class AttemptBrief(BaseModel):
 
     @classmethod
     def of(cls, attempt: AttemptOut) -> AttemptBrief:
-        return cls(
-            number=attempt.number,
-            status=attempt.status,
-            started_at=attempt.started_at,
-            finished_at=attempt.finished_at,
-            untrusted_error=None
-            if attempt.error is None
-            else f"{attempt.error.code}: {attempt.error.message}",
-        )
+        error = attempt.error
+        return cls.from_value(attempt, untrusted_error=error and f"{error.code}: {error.message}")
 
 
 class RunAnswer(Answer):
@@ -189,7 +157,7 @@ class ExplainAnswer(Answer):
     note: str = UNTRUSTED
 
 
-class AgendaLineBrief(BaseModel):
+class AgendaLineBrief(FromValue):
     job: str
     job_id: UUID
     starts_at: datetime
@@ -199,14 +167,7 @@ class AgendaLineBrief(BaseModel):
 
     @classmethod
     def of(cls, item: AgendaItemOut) -> AgendaLineBrief:
-        return cls(
-            job=item.job_name,
-            job_id=item.job_id,
-            starts_at=item.starts_at,
-            times=item.count,
-            fate=item.fate,
-            reason=item.reason,
-        )
+        return cls.from_value(item, job=item.job_name, times=item.count)
 
 
 class AgendaAnswer(Answer):
@@ -237,7 +198,7 @@ class MessagesAnswer(Answer):
 
 
 def result(answer: Answer) -> CallToolResult:
-    """The sentence as text, everything as structured data."""
+    """Return the sentence as text and everything as structured data."""
     return CallToolResult(
         content=[TextContent(type="text", text=answer.sentence)],
         structured_content=answer.model_dump(mode="json"),
@@ -245,7 +206,7 @@ def result(answer: Answer) -> CallToolResult:
 
 
 def definition_of(job: JobOut) -> dict[str, Any]:
-    """The fields that `update_job` takes, as they are now."""
+    """Return the fields that `update_job` takes, with their present values."""
     names = set(JobDefinition.model_fields) - {"owner"}
     return {name: value for name, value in job.model_dump(mode="json").items() if name in names}
 

@@ -15,7 +15,7 @@ LEFT_OUT = frozenset(
 
 @cache
 def pages() -> Mapping[str, str]:
-    """Each page by its path without ending, such as `how-to/schedules`."""
+    """Return each page by its path without ending, such as `how-to/schedules`."""
     root = _folder()
     found = {
         str(path.relative_to(root).with_suffix("")): path.read_text("utf-8")
@@ -30,7 +30,7 @@ def title_of(text: str) -> str:
 
 
 def index() -> str:
-    """The content of `/llms.txt`."""
+    """Return the content of `/llms.txt`."""
     lines = [
         "# Foliot",
         "",

@@ -89,12 +89,7 @@ class ReadTools:
 
     @tool(RunList)
     async def list_runs(
-        self,
-        ctx: Context,
-        job: JobRefOrAll = None,
-        q: Query = None,
-        limit: Limit = 10,
-        cursor: Cursor = None,
+        self, ctx: Context, job: JobRefOrAll = None, q: Query = None, limit: Limit = 10, cursor: Cursor = None
     ) -> RunList:
         """List the records of planned times and manual runs, newest first: what ran, failed, waits or was skipped."""
         async with self._connect(ctx) as client:
@@ -141,11 +136,7 @@ class ReadTools:
 
     @tool(PreviewAnswer)
     async def preview_schedule(
-        self,
-        ctx: Context,
-        when: When,
-        time_zone: TimeZone = None,
-        n: Annotated[int, Field(ge=1, le=20)] = 5,
+        self, ctx: Context, when: When, time_zone: TimeZone = None, n: Annotated[int, Field(ge=1, le=20)] = 5
     ) -> PreviewAnswer:
         """Read words or cron without storing anything: what they mean and when they would run. Call it before create_job."""
         async with self._connect(ctx) as client:
@@ -213,10 +204,7 @@ class ReadTools:
 
     @tool(StatisticsAnswer)
     async def get_statistics(
-        self,
-        ctx: Context,
-        job: JobRefOrAll = None,
-        days: Annotated[int, Field(ge=1, le=90)] = 7,
+        self, ctx: Context, job: JobRefOrAll = None, days: Annotated[int, Field(ge=1, le=90)] = 7
     ) -> StatisticsAnswer:
         """Count runs, successes, failures and skips of the last days, of one job or of all, and what they used this month."""
         async with self._connect(ctx) as client:

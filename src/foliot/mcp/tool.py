@@ -1,4 +1,4 @@
-"""What all tools share: how a method becomes a tool, the parameters that several have, and how jobs, runs and rooms are found."""
+"""The parts that all tools share: how a method becomes a tool, the parameters that several have, and how jobs, runs and rooms are found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from foliot.mcp.answers import Answer, NextTime, joined, result
+from foliot.mcp.answers import Answer, NextTime, result
 from foliot.sdk import AsyncClient, FoliotApiError
 from foliot.wire.instants import read_id
 from foliot.wire.jobs import JobOut
@@ -60,9 +60,7 @@ DryRun = Annotated[bool, Field(description="Only show what would happen.")]
 Reason = Annotated[str, Field(min_length=1, max_length=1_000, description="Why; people will read it.")]
 
 
-def tool(
-    answer: type[A],
-) -> Callable[[Callable[P, Awaitable[A]]], Callable[P, Awaitable[CallToolResult]]]:
+def tool(answer: type[A]) -> Callable[[Callable[P, Awaitable[A]]], Callable[P, Awaitable[CallToolResult]]]:
     """Turn a method that returns an answer into a tool, with the answer's schema; errors of the API become tool errors."""
 
     def wrap(do: Callable[P, Awaitable[A]]) -> Callable[P, Awaitable[CallToolResult]]:
@@ -82,16 +80,7 @@ def tool(
 async def find_job(client: AsyncClient, ref: str) -> JobOut:
     if (job_id := read_id(ref)) is not None:
         return await client.jobs.get(job_id)
-    page = await client.jobs.list(name=[ref], limit=LARGEST_PAGE)
-    exact = [each for each in page.items if each.name == ref]
-    if len(exact) == 1:
-        return exact[0]
-    if exact:
-        raise ToolError(
-            f"{len(exact)} jobs have this name; use an id: {joined(str(each.id) for each in exact)}."
-        )
-    near = joined(each.name for each in page.items)
-    raise ToolError(f"There is no job {ref!r} that you can see." + (f" Similar: {near}." if near else ""))
+    return await client.jobs.find(ref)
 
 
 def parse_run_id(ref: str) -> UUID:

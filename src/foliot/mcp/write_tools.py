@@ -188,11 +188,7 @@ class WriteTools:
 
     @tool(JobAnswer)
     async def revert_job(
-        self,
-        ctx: Context,
-        job: JobRef,
-        to_revision: Annotated[int, Field(ge=1)],
-        dry_run: DryRun = False,
+        self, ctx: Context, job: JobRef, to_revision: Annotated[int, Field(ge=1)], dry_run: DryRun = False
     ) -> JobAnswer:
         """Give a job the definition of an earlier revision back, as a new revision."""
         async with self._connect(ctx) as client:

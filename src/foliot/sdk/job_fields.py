@@ -44,7 +44,7 @@ JOB_FIELDS = (
     JobField("description", str, "The purpose of the job."),
     JobField("start_at", datetime, "No planned time lies before this instant."),
     JobField("end_at", datetime, "No planned time lies after this instant."),
-    JobField("max_runs", int, "The job is completed after so many runs."),
+    JobField("max_runs", int, "The job is completed after this many runs."),
     JobField(
         "depends_when",
         str,

@@ -101,7 +101,7 @@ def wait_before_retry(
 
 
 def _is_temporary(request: ApiRequest, outcome: httpx2.Response) -> bool:
-    """Whether the same request may succeed later. A 409 with Retry-After means that our first attempt is still running."""
+    """Return whether the same request may succeed later. A 409 with Retry-After means that our first attempt is still running."""
     if outcome.status_code == 429:
         return True
     is_in_flight = (

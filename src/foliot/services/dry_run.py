@@ -41,7 +41,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 MOST_JOBS = 1_000  # a preview locks and compares the timers of at most so many jobs
 Result = TypeVar("Result")
-JobVerb = Callable[[Database], Awaitable[JobId | WrittenJob]]
+JobVerb = Callable[[Database], Awaitable[object]]  # one that makes a job returns a WrittenJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +119,14 @@ async def apply_together(
 async def preview_job(
     database: Database, workspace_id: WorkspaceId, verb: JobVerb, job_id: JobId | None = None
 ) -> JobPreview:
-    """Apply `verb`, which returns the job it wrote. `job_id` is None for a new job."""
+    """Apply `verb` to the job. `job_id` is None for a new one."""
     async with database.tx(Role.APP, workspace_id) as tx:
         before = nothing_ahead(tx.now) if job_id is None else (await _upcoming(tx, job_id))[1]
     written = await verb(database)
     async with database.tx(Role.APP, workspace_id) as tx:
-        job, after = await _upcoming(tx, written.id if isinstance(written, WrittenJob) else written)
+        written_id = written.id if isinstance(written, WrittenJob) else job_id
+        assert written_id is not None
+        job, after = await _upcoming(tx, written_id)
         warnings: tuple[str, ...] = ()
         if job is not None:
             warnings = await find_warnings(tx, job)
@@ -194,10 +196,7 @@ async def _next_times(tx: Tx, users: dict[JobId, str]) -> dict[JobId, datetime |
 
 
 async def preview_secret(
-    database: Database,
-    vault: Vault,
-    scope: Scope,
-    verb: Callable[[Database, Vault], Awaitable[SecretId]],
+    database: Database, vault: Vault, scope: Scope, verb: Callable[[Database, Vault], Awaitable[SecretId]]
 ) -> SecretRow:
     """Apply `verb`, which returns the secret it wrote, and roll it back. It seals with a temporary key where there is no key yet."""
     sealing = await master_key.may_seal(database, vault)

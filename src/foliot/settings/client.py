@@ -33,7 +33,7 @@ class ClientSettings(BaseModel):
     )
     ca_file: Annotated[Path | None, PATH] = setting(
         None,
-        "File of certificates, as PEM, that clients and hosts trust in the place of the machine's own. "
+        "File of certificates, as PEM, that clients and hosts trust instead of the machine's own. "
         "Default: those of SSL_CERT_FILE, else the machine's.",
     )
     profile: Annotated[str | None, TEXT] = setting(

@@ -42,7 +42,7 @@ FLAGS = {
     ),
     "roles": Flag(
         ROLES,
-        "What this `foliot serve` does, divided by commas: answer the API, fire due jobs and sweep, execute runs, report runs that nobody started. "
+        "What this `foliot serve` does, separated by commas: answer the API, fire due jobs and sweep, execute runs, report runs that nobody started. "
         "A split needs database_url, which the nodes share.",
     ),
     "api_processes": Flag(

@@ -19,7 +19,7 @@ def setting(default: Any, about: str, *, unit: str | None = None, in_toml: bool 
 
 
 def flag(name: str, *, in_toml: bool = True) -> Any:
-    """A setting that has a flag: the command line shares its default and description."""
+    """Return a setting that has a flag: the command line shares its default and description."""
     declared = FLAGS[name]
     return setting(declared.default, declared.about, unit=declared.unit, in_toml=in_toml)
 

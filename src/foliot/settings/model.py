@@ -60,7 +60,7 @@ class Settings(ClientSettings):
         "PostgreSQL that the test suite runs on instead of its own. Only ./dev test reads it."
     )
     master_key: Annotated[str | None, TEXT] = secret(
-        "Key that seals stored secrets: 32 random bytes in base64 or hex. Behind it, divided by commas, older keys that still open "
+        "Key that seals stored secrets: 32 random bytes in base64 or hex. Behind it, separated by commas, older keys that still open "
         "what they sealed. Default: those in data_dir/master.key, which is made when it is first needed."
     )
     egress_allow: Annotated[Words, NETWORKS] = setting(
@@ -76,11 +76,11 @@ class Settings(ClientSettings):
     trusted_proxies: Annotated[Words, NETWORKS] = setting(
         (),
         "Networks of proxies that may name the address and scheme of their clients by X-Forwarded-For and X-Forwarded-Proto, "
-        "divided by commas. Default: none, and the headers are ignored.",
+        "separated by commas. Default: none, and the headers are ignored.",
     )
     dialects: Annotated[Words, some_of("scheduled-jobs", "actions", "schedules", "job-fields")] = setting(
         (),
-        "Interfaces of other systems that the API answers to as well, divided by commas: docs/reference/dialects.md. Default: none.",
+        "Interfaces of other systems that the API answers to as well, separated by commas: docs/reference/dialects.md. Default: none.",
     )
     api_processes: Annotated[int, whole_number(1, 64)] = flag("api_processes")
     app: Annotated[str | None, TEXT] = flag("app")
@@ -95,7 +95,7 @@ class Settings(ClientSettings):
         "runs hang then delays no other. At most worker_concurrency. Default: worker_concurrency, at most 10.",
     )
     worker_queues: Annotated[Words, QUEUES] = setting(
-        ("*",), "Queues that the worker of `foliot serve` serves, divided by commas; * serves them all."
+        ("*",), "Queues that the worker of `foliot serve` serves, separated by commas; * serves them all."
     )
     worker_grace: Annotated[int, whole_number(0, 7)] = setting(
         5,
@@ -111,7 +111,7 @@ class Settings(ClientSettings):
     )
     command_env: Annotated[Words, VARIABLES] = setting(
         ("PATH", "HOME", "LANG", "TZ"),
-        "Variables of the worker's environment that commands get, divided by commas; FOLIOT_ ones cannot be named.",
+        "Variables of the worker's environment that commands get, separated by commas; FOLIOT_ ones cannot be named.",
     )
     command_user: Annotated[str | None, TEXT] = setting(
         None,
@@ -132,7 +132,7 @@ class Settings(ClientSettings):
     )
     python_packages: Annotated[Words, PACKAGES] = setting(
         (),
-        "Installed packages, divided by commas, whose plain functions jobs of type python may name. Decorated functions, and "
+        "Installed packages, separated by commas, whose plain functions jobs of type python may name. Decorated functions, and "
         "code in folders of your own, need not be named.",
     )
     child_memory: Annotated[int, whole_number(0, 1_048_576)] = setting(
@@ -156,12 +156,12 @@ class Settings(ClientSettings):
     )
     bridge_queues: Annotated[Words | None, PATTERNS] = setting(
         None,
-        "Queues of Celery, RQ and BullMQ that jobs may use, as patterns divided by commas: {workspace} is the slug of the workspace, "
+        "Queues of Celery, RQ and BullMQ that jobs may use, as patterns separated by commas: {workspace} is the slug of the workspace, "
         "* anything but a dot, ** anything. Default: jobs-{workspace} and jobs:{workspace}; ** without database_url on loopback.",
     )
     bridge_tasks: Annotated[Words | None, PATTERNS] = setting(
         None,
-        "Tasks of Celery, functions of RQ and job names of BullMQ that jobs may name, as patterns divided by commas, or none. "
+        "Tasks of Celery, functions of RQ and job names of BullMQ that jobs may name, as patterns separated by commas, or none. "
         "Default: none; ** without database_url on loopback.",
     )
     bridge_in_flight: Annotated[int, whole_number(1, 100_000)] = setting(
@@ -295,10 +295,15 @@ class Settings(ClientSettings):
         20 * 1024 * 1024, "How large one artifact of a run may be.", unit="bytes"
     )
     log_lines: Annotated[int, whole_number(1, 10_000)] = setting(
-        10_000, "How many lines the log of one run keeps, all attempts together; later lines are dropped."
+        10_000,
+        "How many lines the log of one run keeps, all attempts together; later lines are dropped. "
+        "It can only be lowered: the default is the most.",
     )
     log_bytes: Annotated[int, whole_number(1_024, 5 * 1024 * 1024)] = setting(
-        5 * 1024 * 1024, "How much text the log of one run keeps, all attempts together.", unit="bytes"
+        5 * 1024 * 1024,
+        "How much text the log of one run keeps, all attempts together. "
+        "It can only be lowered: the default is the most.",
+        unit="bytes",
     )
 
     # Defaults of jobs, which a workspace may replace, and the pace of the engine.
@@ -310,7 +315,7 @@ class Settings(ClientSettings):
     )
     default_retry_delays: Annotated[Numbers, whole_numbers(0, 31_536_000)] = setting(
         (300, 900, 1800),
-        f"How long to wait before each retry, divided by commas; the last repeats. {OWN_DEFAULT}",
+        f"How long to wait before each retry, separated by commas; the last repeats. {OWN_DEFAULT}",
         unit="seconds",
     )
     default_keep: Annotated[int, whole_number(1, 36_500)] = setting(

@@ -43,7 +43,7 @@ def whole_number(low: int, high: int) -> ValueType:
 
 
 def whole_numbers(low: int, high: int) -> ValueType:
-    """One or more numbers, divided by commas."""
+    """Read one or more numbers, separated by commas."""
     one = whole_number(low, high)
 
     def parse(raw: Any) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def whole_numbers(low: int, high: int) -> ValueType:
             raise ValueError
         return numbers
 
-    return ValueType("whole numbers", f"whole numbers from {low} to {high}, divided by commas", parse)
+    return ValueType("whole numbers", f"whole numbers from {low} to {high}, separated by commas", parse)
 
 
 def octal(most: int) -> ValueType:
@@ -77,7 +77,7 @@ def one_of(*words: str) -> ValueType:
 
 
 def some_of(*words: str) -> ValueType:
-    """One or more of the words, in the order given here."""
+    """Read one or more of the words, in the order given here."""
 
     def parse(raw: Any) -> tuple[str, ...]:
         named = {word.lower() for word in _split(raw)}
@@ -85,7 +85,7 @@ def some_of(*words: str) -> ValueType:
             raise ValueError
         return tuple(word for word in words if word in named)
 
-    return ValueType("words", f"one or more of {', '.join(words)}, divided by commas", parse)
+    return ValueType("words", f"one or more of {', '.join(words)}, separated by commas", parse)
 
 
 def url(*schemes: str) -> ValueType:
@@ -192,12 +192,12 @@ _PATTERN = re.compile(r"[^\s\x00-\x1f]{1,500}")
 TEXT = ValueType("text", "text", _text)
 PATH = ValueType("path", "a path", _path)
 YES_OR_NO = ValueType("yes or no", "yes or no", _yes_or_no)
-NETWORKS = ValueType("networks", "networks such as 10.0.0.0/8, divided by commas, or none", _networks)
-QUEUES = ValueType("names", "names of queues divided by commas, or * for all of them", _queues)
-VARIABLES = ValueType("names", "names of environment variables divided by commas", _variables)
-PACKAGES = ValueType("text", "names of Python packages divided by commas", _packages)
+NETWORKS = ValueType("networks", "networks such as 10.0.0.0/8, separated by commas, or none", _networks)
+QUEUES = ValueType("names", "names of queues separated by commas, or * for all of them", _queues)
+VARIABLES = ValueType("names", "names of environment variables separated by commas", _variables)
+PACKAGES = ValueType("text", "names of Python packages separated by commas", _packages)
 PATTERNS = ValueType(
-    "text", "names or patterns divided by commas, where ** stands for anything, or none", _patterns
+    "text", "names or patterns separated by commas, where ** stands for anything, or none", _patterns
 )
 POSTGRES_URL = ValueType(
     "address",

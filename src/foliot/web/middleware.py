@@ -1,4 +1,4 @@
-"""Which methods an address takes. Starlette asks one route after the other and stops at the first whose path fits, so that a 405 names
+"""Find the methods that an address takes. Starlette asks one route after the other and stops at the first whose path fits, so that a 405 names
 that route's methods alone, and `PUT /jobs/bulk` would look for a job with the id "bulk".
 """
 

@@ -6,11 +6,13 @@ Why: docs/decisions/602-jobs-as-json.md
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from fastapi import Depends, Header, Request
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import FoliotError, Invalid, StaleRevision
 from foliot.domain.ids import JobId
 from foliot.services.jobs import job_search
@@ -54,6 +56,16 @@ def read_if_match(if_match: str | None, current: int) -> int | None:
             revision=current,
         )
     return current if current in named else named[0]
+
+
+class Revised(Protocol):
+    @property
+    def revision(self) -> int: ...
+
+
+async def expecting(scope: Scope, if_match: str | None, read: Callable[[], Awaitable[Revised]]) -> Scope:
+    """Return the scope for a change to the revision that If-Match names; the verb checks it again under its lock."""
+    return scope if if_match is None else scope.expecting(read_if_match(if_match, (await read()).revision))
 
 
 def matches_etag(if_none_match: str | None, current: str) -> bool:

@@ -1,4 +1,4 @@
-"""How a route of the API treats a request: first the key, then the body, strictly; whether it was done before (Idempotency-Key), and
+"""The treatment of a request by a route of the API: first the key, then the body, strictly; whether it was done before (Idempotency-Key), and
 whether its caller knows what it is about as it is (If-Match); then what FastAPI does.
 
 Why: docs/decisions/600-access-is-checked-first.md

@@ -147,7 +147,7 @@ class JobFields(Shape):
     start_at: Instant | None = Field(default=None, description="No planned time lies before this instant.")
     end_at: Instant | None = Field(default=None, description="No planned time lies after this instant.")
     max_runs: int | None = Field(
-        default=None, ge=1, le=2_000_000_000, description="The job is completed after so many runs."
+        default=None, ge=1, le=2_000_000_000, description="The job is completed after this many runs."
     )
     window: Window | None = None
     calendars: list[Id] = Field(default=[], max_length=100)

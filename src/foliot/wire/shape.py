@@ -19,7 +19,19 @@ _ABSENT = object()
 MOST_HINTS = 100  # each hint costs time, and a request may have thousands of unknown fields
 
 
-class Shape(BaseModel):
+class FromValue(BaseModel):
+    """A model that is made of another value."""
+
+    @classmethod
+    def from_value(cls, source: object, **given: Any) -> Self:
+        """Make the shape of a value: its fields are the attributes of the same name, except those that are given."""
+        for name in cls.__pydantic_fields__:
+            if name not in given and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
+                given[name] = value
+        return cls(**given)
+
+
+class Shape(FromValue):
     """Strict: text is not a number and 1 is not true, so that mistakes of a client are reported."""
 
     model_config = ConfigDict(
@@ -40,14 +52,6 @@ class Shape(BaseModel):
                 for place, each in enumerate(found)
             ]
             raise ValidationError.from_exception_data(cls.__name__, details) from None
-
-    @classmethod
-    def from_value(cls, source: object, **given: Any) -> Self:
-        """Make the shape of a value: its fields are the attributes of the same name, except those that are given."""
-        for name in cls.__pydantic_fields__:
-            if name not in given and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
-                given[name] = value
-        return cls(**given)
 
 
 def hide_defaults(schema: dict[str, Any]) -> None:
@@ -109,7 +113,7 @@ def pointer(location: Sequence[int | str]) -> str:
 
 
 def tag(kind: str) -> str:
-    """The name of a union's member; `pointer` knows it by its brackets."""
+    """Return the name of a union's member; `pointer` knows it by its brackets."""
     return f"({kind})"
 
 

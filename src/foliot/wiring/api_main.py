@@ -66,7 +66,7 @@ PARENT_GONE = 3  # exit code
 
 @dataclass(frozen=True, slots=True)
 class ApiAssignment:
-    """What an HTTP process must know beside the settings."""
+    """The facts that an HTTP process must know beside the settings."""
 
     database_url: str
     warnings: tuple[str, ...]  # about the database server
@@ -82,7 +82,7 @@ class ApiAssignment:
 
 
 class EngineStatus:
-    """What the engine lacks, as the node last said. A thread writes it and the loop reads it."""
+    """The problems of the engine, as the node last said. A thread writes it and the loop reads it."""
 
     def __init__(self) -> None:
         self._heard_at = monotonic()

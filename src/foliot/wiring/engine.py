@@ -23,7 +23,7 @@ from foliot.wiring.worker_process import WorkerProcess
 
 @dataclass(frozen=True, slots=True)
 class EnginePace:
-    """How often the loops look, in seconds, and how many due jobs a tick takes."""
+    """The seconds between two looks of the loops, and how many due jobs a tick takes."""
 
     poll_interval: float = CHECK_EVERY
     poll_batch: int = BATCH

@@ -84,11 +84,7 @@ class LogBuffer:
         self._is_warm = False  # the next delivery comes soon, without a wake
 
     def writer(
-        self,
-        key: Key,
-        attempt: int,
-        masks: Masks = NO_MASKS,
-        is_over: Callable[[], bool] = never_stopping,
+        self, key: Key, attempt: int, masks: Masks = NO_MASKS, is_over: Callable[[], bool] = never_stopping
     ) -> WriteLines:
         """Return a function that writes lines of this attempt. It drops them once `is_over`: no delivery would follow."""
         return partial(self._write, key, attempt, masks, is_over)

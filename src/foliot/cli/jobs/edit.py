@@ -91,9 +91,7 @@ def edit(
 def revisions(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List the revisions of a job, newest first: who made it, when, why, and what changed."""
     found = find_job(session.client, job)
-    listed = paging.fetch(
-        lambda limit, cursor: session.client.jobs.revisions(found.id, limit=limit, cursor=cursor)
-    )
+    listed = paging.fetch(session.client.jobs.revisions, found.id)
     session.show_list(
         listed,
         lambda: revision_list(listed.items, found, principal_names(session.client), session.now),

@@ -45,7 +45,7 @@ class RuleFlags:
     breaker: Annotated[
         str | None,
         typer.Option(
-            help="Pause after so many failed runs in a row: 5, or 5:fail to fail it; none.", metavar="N"
+            help="Pause after this many failed runs in a row: 5, or 5:fail to fail it; none.", metavar="N"
         ),
     ] = None
     retry_strategy: Annotated[
@@ -54,8 +54,12 @@ class RuleFlags:
     ] = None
     retry_base: Annotated[str | None, typer.Option(help="The first wait.", metavar="DURATION")] = None
     retry_cap: Annotated[str | None, typer.Option(help="The longest wait.", metavar="DURATION")] = None
-    keep: Annotated[str | None, typer.Option(help="Keep its runs so long: 90d.", metavar="DURATION")] = None
-    keep_last: Annotated[int | None, typer.Option(help="Keep its last runs.", min=1, metavar="N")] = None
+    keep: Annotated[str | None, typer.Option(help="How long to keep its runs: 90d.", metavar="DURATION")] = (
+        None
+    )
+    keep_last: Annotated[
+        int | None, typer.Option(help="How many of its last runs to keep.", min=1, metavar="N")
+    ] = None
 
     budget: Annotated[
         list[str] | None,

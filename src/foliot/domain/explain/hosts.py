@@ -56,13 +56,13 @@ def explain_bound(
     if bound.does_type is None:
         return Explanation(
             Verdict.WAITING,
-            f"{waits}: {host} is online, but does no jobs of type {kind}.",
+            f"{waits}: {host} is online, but runs no jobs of type {kind}.",
             (),
             how_to_do(kind),
         )
     if bound.under_way >= bound.most:
         busy = f"{bound.under_way} of {bound.most} under way"
-        step = "It starts when one of them ends; PATCH the host to let more of them go at once."
+        step = "It starts when one of them ends. To run more at once: `foliot hosts change`."
         return Explanation(Verdict.WAITING, f"{waits}: {host} has {busy}.", (), step, place)
     return Explanation(
         Verdict.WAITING,

@@ -21,7 +21,7 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "it fell outside the job's window, or gave way to a newer planned time deferred to the same opening",
         "Widen the window, or move the schedule into it.",
     ),
-    SkipReason.FROZEN: ("a freeze was in force", "List the freezes to see who made it; a freeze can also run such times later."),
+    SkipReason.FROZEN: ("a freeze was in force", "List the freezes to see who made it. A freeze can also run such times later: --after."),
     SkipReason.DEPENDENCY_FAILED: (
         "an upstream job had no recent success",
         "Look at the last runs of the upstream job; run this job manually if its data is there.",

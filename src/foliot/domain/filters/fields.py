@@ -60,7 +60,7 @@ class FilterFields:
 
 
 def times_of(target: str, says: str) -> tuple[FilterField, ...]:
-    """The instant field and its four bounds: `since` and `until` include their day, `after` and `before` do not."""
+    """Return the instant field and its four bounds: `since` and `until` include their day, `after` and `before` do not."""
     itself = FilterField(target, FieldKind.INSTANT, f"When it was {says}.")
     bounds = (("since", ">="), ("after", ">"), ("until", "<="), ("before", "<"))
     return (

@@ -65,9 +65,7 @@ class _Reader:
             start = self._at
             negated = self._take("-")
             if self._is_over():
-                self._refuse(
-                    "A minus stands before what is not wanted.", start, self._at, 'Such as "-tag:old".'
-                )
+                self._refuse("A minus excludes what follows it.", start, self._at, 'Such as "-tag:old".')
                 return
             word = self._piece(stops=":")
             if self._take(":"):

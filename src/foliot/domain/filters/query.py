@@ -78,5 +78,5 @@ def read_order(text: str) -> JobOrder:
         raise QueryInvalid(
             f'Jobs are not sorted by "{text[:40]}".',
             pointer="/sort",
-            hint=f"Sort by one of {known}; a minus before it turns the order round.",
+            hint=f"Sort by one of {known}; a minus before it reverses the order.",
         ) from None

@@ -46,7 +46,8 @@ def read_value(field: FilterField, text: str, now: datetime, zone: tzinfo = UTC)
         case FieldKind.ID:
             if not _ID.fullmatch(text):
                 raise NotReadError(
-                    f'"{text[:64]}" is not an id.', "Ids look like 0192f0c1-2b3a-7c4d-8e5f-60718293a4b5."
+                    f'"{text[:64]}" is not an id.',
+                    "Ids look like 0192f0c1-2b3a-7c4d-8e5f-60718293a4b5. The filter name: searches in names.",
                 )
             return UUID(text)
         case FieldKind.PERSON:

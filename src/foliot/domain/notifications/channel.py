@@ -22,7 +22,7 @@ class ChannelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelDefinition:
-    """What a person writes. `receiver` is the host that it sends to: a courier limits the share of each."""
+    """A channel as a person writes it. `receiver` is the host that it sends to: a courier limits the share of each."""
 
     name: str
     kind: ChannelKind

@@ -80,7 +80,7 @@ class NoticeContent:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where messages come from: the workspace's slug, and the address of the console for links."""
+    """The source of messages: the workspace's slug, and the address of the console for links."""
 
     workspace: str
     base_url: str | None = None
@@ -91,7 +91,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What a message about an incident or a job may tell."""
+    """The facts that a message about an incident or a job may have."""
 
     site: Site
     now: datetime

@@ -37,7 +37,7 @@ DIGEST_AFTER = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class ChannelState:
-    """What planning needs of a channel that may send."""
+    """A channel that may send, as planning needs it."""
 
     id: ChannelId
     name: str
@@ -79,7 +79,7 @@ class WaitingEntry:
 
 @dataclass(slots=True)
 class DispatchPlan:
-    """What one transaction writes."""
+    """The rows that one transaction writes."""
 
     opened: list[Incident] = field(default_factory=list)
     changed: list[Incident] = field(default_factory=list)
@@ -217,7 +217,16 @@ class Dispatcher:
             return
         for each in self._state.rules.destinations(notice.names, job):
             if not self._add_to_opening(notice, each.channel_id):
-                self._tell(NoticeKind.INFO, notice, None, each)
+                self._tell(NoticeKind.INFO, notice, self._thread_of(notice, each.channel_id), each)
+
+    def _thread_of(self, notice: Notice, channel_id: ChannelId) -> Incident | None:
+        """Return the open incident of the job, if the channel knows of it: what happens to the job belongs to that thread."""
+        incident = self._known.get(notice.subject) if notice.job_id is not None else None
+        if incident is None or all(
+            each.channel_id != channel_id for each in self._threads.get(incident.id, ())
+        ):
+            return None
+        return incident
 
     def _add_to_opening(self, notice: Notice, channel_id: ChannelId) -> bool:
         """Add the stop of a job to the message about the failure that led to it, if both are of this batch."""
@@ -315,7 +324,7 @@ class Dispatcher:
         groups: dict[tuple[object, ...], list[_Telling]] = {}
         for place, each in enumerate(self._tellings):
             incident = each.occasion.incident
-            is_single = incident is None or each.kind is NoticeKind.REMINDER
+            is_single = incident is None or each.kind in (NoticeKind.REMINDER, NoticeKind.INFO)
             shared = place if is_single or incident is None else incident.fingerprint
             terms = each.destination
             key = (

@@ -15,7 +15,7 @@ from foliot.domain.run import RunError
 
 
 class NoticeEvent(StrEnum):
-    """What a rule may name."""
+    """The events that a rule may name."""
 
     RUN_FAILED = "run_failed"  # for good: no retry is left
     RETRIES_EXHAUSTED = "retries_exhausted"  # a run_failed after at least one retry
@@ -94,7 +94,7 @@ def fingerprint(event: NoticeEvent, error: RunError | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobNames:
-    """What rules and messages need of a job."""
+    """The fields of a job that rules and messages need."""
 
     id: JobId
     name: str
@@ -111,7 +111,7 @@ class JobNames:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """What messages need of a run."""
+    """The fields of a run that messages need."""
 
     id: UUID
     number: int

@@ -68,7 +68,7 @@ class RuleScope:
 
 @dataclass(frozen=True, slots=True)
 class RuleDefinition:
-    """What a person writes. Without channels the rule mutes its events."""
+    """A rule as a person writes it. Without channels the rule mutes its events."""
 
     events: tuple[NoticeEvent, ...]
     channels: tuple[ChannelId, ...] = ()

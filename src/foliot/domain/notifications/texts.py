@@ -108,7 +108,7 @@ _INFO = {
 
 
 def info(on: Occasion) -> NoticeContent:
-    """A fact that opens no incident."""
+    """Return a message about a fact that opens no incident."""
     notice = on.notice
     assert notice is not None
     verb, severity = _INFO.get(notice.event, (notice.event.value.replace("_", " "), Severity.NEUTRAL))
@@ -127,7 +127,7 @@ def info(on: Occasion) -> NoticeContent:
 
 
 def several(first: Occasion, others: Sequence[Occasion], kind: NoticeKind) -> NoticeContent:
-    """One message for incidents with the same error that opened, or ended, together."""
+    """Return one message for incidents with the same error that opened, or ended, together."""
     every = (first, *others)
     names = [each.name for each in every]
     incidents = [each.incident for each in every if each.incident]
@@ -146,7 +146,7 @@ def several(first: Occasion, others: Sequence[Occasion], kind: NoticeKind) -> No
 
 
 def digest(site: Site, entries: Sequence[DigestEntry], now: datetime) -> NoticeContent:
-    """One message for everything beyond the single messages of a window."""
+    """Return one message for everything beyond the single messages of a window."""
     groups: dict[tuple[NoticeKind, str], list[DigestEntry]] = {}
     for each in entries:
         groups.setdefault((each.kind, each.fingerprint), []).append(each)
@@ -183,7 +183,7 @@ def digest(site: Site, entries: Sequence[DigestEntry], now: datetime) -> NoticeC
 
 
 def trial(site: Site, channel: str, now: datetime) -> NoticeContent:
-    """The message of `foliot notify test`."""
+    """Return the message of `foliot notify test`."""
     return NoticeContent(
         NoticeEvent.RUN_FAILED,
         NoticeKind.TEST,

@@ -17,7 +17,7 @@ MOST_WORK_OF_A_BACKFILL = 5 * MOST_WORK
 def times_to_fill(
     timetable: Timetable, start: datetime, end: datetime, has_record: Callable[[PlannedTime], bool]
 ) -> tuple[PlannedTime, ...]:
-    """The planned times from `start` up to, not including, `end` that would have run and have no record."""
+    """Return the planned times from `start` up to, not including, `end` that would have run and have no record."""
     if isinstance(timetable.schedule, Manual) or is_chained(timetable.schedule):
         raise Conflict(
             "This schedule names no times in the past.",

@@ -1,4 +1,4 @@
-"""What a change means for the runs ahead: two series of planned times, and what was added, removed or moved between them."""
+"""Compare the runs ahead before and after a change: two series of planned times, and what was added, removed or moved between them."""
 
 from __future__ import annotations
 

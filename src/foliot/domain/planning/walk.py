@@ -40,7 +40,7 @@ NO_PACE = timedelta(0)
 
 
 class _Choice(NamedTuple):
-    """Which planned times of a range run, and how."""
+    """The planned times of a range that run."""
 
     most: int  # the newest so many
     reason: SkipReason  # of the others

@@ -84,7 +84,7 @@ class Calendar:
         )
 
     def deferring(self) -> Calendar:
-        """The same calendar with planned times deferred, not skipped. It shares the prepared spans."""
+        """Return the same calendar with planned times deferred, not skipped. It shares the prepared spans."""
         if self.otherwise is Otherwise.DEFER:
             return self
         other = replace(self, otherwise=Otherwise.DEFER)
@@ -144,11 +144,12 @@ def _check_rule(rule: Rule, pointer: str) -> None:
                 _pointed(lambda: naive_utc(rule.end), f"{pointer}/end"),
             )
             if end <= start:
-                raise Invalid("A stretch ends after it starts.", pointer=f"{pointer}/end")
+                raise Invalid("A period must end after it starts.", pointer=f"{pointer}/end")
         case Days():
             if not FIRST_YEAR <= rule.first.year <= LAST_YEAR:
                 raise Invalid(
-                    f"A day lies between the years {FIRST_YEAR} and {LAST_YEAR}.", pointer=f"{pointer}/date"
+                    f"A day must be between the years {FIRST_YEAR} and {LAST_YEAR}.",
+                    pointer=f"{pointer}/date",
                 )
             if not timedelta(0) < rule.end - rule.first <= LONGEST_STRETCH:
                 raise Invalid(
@@ -159,7 +160,7 @@ def _check_rule(rule: Rule, pointer: str) -> None:
             _pointed(lambda: parse_cron(rule.expr), f"{pointer}/expr")
             if not timedelta(0) < rule.duration <= LONGEST_STRETCH:
                 raise Invalid(
-                    f"A stretch lasts longer than nothing and at most {LONGEST_STRETCH.days} days.",
+                    f"A period must be longer than 0 and at most {LONGEST_STRETCH.days} days.",
                     pointer=f"{pointer}/duration",
                 )
 

@@ -42,7 +42,7 @@ _MOST_DAYS = {1: 31, 2: 29, 3: 31, 4: 30, 5: 31, 6: 30, 7: 31, 8: 31, 9: 30, 10:
 
 
 def wall_times(cron: Cron, seed: str = "") -> WallTimes:
-    """The wall-clock times of a schedule. Only hashed fields depend on the seed, so all other jobs share one answer."""
+    """Return the wall-clock times of a schedule. Only hashed fields depend on the seed, so all other jobs share one answer."""
     mine = seed if "H" in cron.expr.upper() else ""
     return _compiled(cron.expr, cron.seconds, cron.day_match, cron.every_n_weeks, cron.anchor, mine)
 
@@ -115,7 +115,7 @@ def _alias(text: str, with_seconds: bool) -> str:
     if text.lower().startswith("@every"):
         hint = 'Use an interval instead: "every 10 minutes".'
     if text.lower() == "@reboot":
-        hint = "Foliot keeps time, not boots; use a manual job and run it when the machine starts."
+        hint = "Foliot does not notice reboots; use a manual job and run it when the machine starts."
     raise ScheduleInvalid(
         "Foliot does not know this @ name.",
         hint=hint,

@@ -58,7 +58,7 @@ class CronToken:
         return self.cut(0, len(before)), self.cut(len(before) + len(found))
 
     def parts(self) -> Iterator[CronToken]:
-        """The places of a list."""
+        """Yield the places of a list."""
         start = 0
         for text in self.text.split(","):
             yield self.cut(start, start + len(text))

@@ -103,7 +103,7 @@ def _dates(event: _Event, first_year: int, last_year: int) -> Iterator[tuple[dat
 
 
 def _length(event: _Event, start: date) -> timedelta:
-    """The days that an event covers. An end at midnight does not touch its day; any other time does."""
+    """Return the days that an event covers. An end at midnight does not touch its day; any other time does."""
     if end_text := event.values.get("DTEND"):
         end = _date(event, end_text)
         ends_later = "T" in end_text and end_text[9:15] != "000000"
@@ -149,7 +149,7 @@ def _repeated(event: _Event, start: date, last_year: int) -> Iterator[date]:
 
 
 def _in_year(event: _Event, year: int, month: int, day: int, by_day: str | None) -> date | None:
-    """The day of the rule in this year; None where the month lacks it."""
+    """Return the day of the rule in this year; None where the month lacks it."""
     if by_day is None:
         try:
             return date(year, month, day)
@@ -179,6 +179,6 @@ def _date(event: _Event, text: str) -> date:
 
 
 def _unescaped(text: str) -> str:
-    """The text of a value: escaped commas and line breaks become plain, control characters go."""
+    """Return the text of a value: escaped commas and line breaks become plain, control characters go."""
     plain = re.sub(r"\\([nN,;\\])", lambda found: " " if found[1] in "nN" else found[1], text)
     return "".join(each for each in plain if each.isprintable()).strip()

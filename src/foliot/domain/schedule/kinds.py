@@ -26,7 +26,7 @@ class OverlapTime(StrEnum):
 
 
 class DayMatch(StrEnum):
-    """How day-of-month and day-of-week combine when both are restricted."""
+    """The rule that combines day-of-month and day-of-week when both are restricted."""
 
     OR = "or"  # crontab(5)
     AND = "and"

@@ -33,7 +33,7 @@ def hash_note(timetable: Timetable) -> str | None:
 
 
 def dst_notes(timetable: Timetable, after: datetime, times: tuple[PlannedTime, ...]) -> tuple[str, ...]:
-    """One sentence for each planned time that a clock change moved, doubled or dropped, up to the last of `times`."""
+    """Return one sentence for each planned time that a clock change moved, doubled or dropped, up to the last of `times`."""
     schedule = timetable.schedule
     if not isinstance(schedule, Cron) or not times:
         return ()
@@ -43,7 +43,7 @@ def dst_notes(timetable: Timetable, after: datetime, times: tuple[PlannedTime, .
 
 
 def _dropped(timetable: Timetable, schedule: Cron, after: datetime, until: datetime) -> Iterator[PlannedTime]:
-    """The times that gaps swallowed: each is recorded at the jump itself, so only the jumps are looked at."""
+    """Yield the times that gaps swallowed: each is recorded at the jump itself, so only the jumps are looked at."""
     if schedule.gap is not Gap.SKIP:
         return
     end = naive_utc(until)
@@ -83,7 +83,7 @@ def cautions(schedule: Schedule) -> tuple[str, ...]:
 
 
 def _closed(fields: DescribedFields) -> str:
-    """The stepped day field without its star."""
+    """Return the stepped day field without its star."""
     if fields.dom.is_open and not fields.dom.is_free:
         return f"1-31/{fields.dom.step} as day of month"
     return f"0-6/{fields.dow.step} as day of week"

@@ -32,7 +32,7 @@ _LONGEST = timedelta(days=366 * 100)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to parse what the text itself does not say."""
+    """The choices that the text of a schedule does not make itself."""
 
     timezone: str = "UTC"
     seconds: bool = False
@@ -119,4 +119,4 @@ def anchored(schedule: Schedule, now: datetime) -> Schedule:
 
 def _check_spread(spread: timedelta) -> None:
     if not ZERO <= spread <= timedelta(days=1):
-        raise ScheduleInvalid("A spread is between nothing and one day.", pointer="/schedule/spread")
+        raise ScheduleInvalid("A spread must be between 0 and one day.", pointer="/schedule/spread")

@@ -79,7 +79,7 @@ class WallTimes:
     _months: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
 
     def first_from(self, wall: datetime) -> datetime | None:
-        """The first matching wall-clock time at or after `wall`."""
+        """Return the first matching wall-clock time at or after `wall`."""
         if wall.microsecond:
             wall = wall.replace(microsecond=0) + _SECOND
         year, month, day = wall.year, wall.month, wall.day
@@ -91,7 +91,7 @@ class WallTimes:
         return None if found is None else datetime(*found, self.hours[0], self.minutes[0], self.seconds[0])
 
     def first_day_off(self, day: date) -> date | None:
-        """The first day from `day` on that has no match at all; None when there is none for years."""
+        """Return the first day from `day` on that has no match at all; None when there is none for years."""
         for _ in range(_DAYS_LOOKED_AT):
             if day.day not in self.days_of(day.year, day.month):
                 return day
@@ -99,7 +99,7 @@ class WallTimes:
         return None
 
     def last_before(self, low: datetime, high: datetime) -> datetime | None:
-        """The last match in [low, high). Used on the hour or so that a clock change swallows."""
+        """Return the last match in [low, high). Used on the hour or so that a clock change swallows."""
         found = None
         match = self.first_from(low)
         while match is not None and match < high:
@@ -137,7 +137,7 @@ class WallTimes:
         return None
 
     def days_of(self, year: int, month: int) -> tuple[int, ...]:
-        """The matching days of a month."""
+        """Return the matching days of a month."""
         known = self._months.get((year, month))
         if known is None:
             if len(self._months) > 2_000:

@@ -37,7 +37,7 @@ def stretch_holding(
 
 
 def next_stretch(weekly: Weekly, zone: str, instant: datetime) -> datetime | None:
-    """When the next stretch starts, strictly later than `instant`."""
+    """Return when the next stretch starts, strictly later than `instant`."""
     starts = (start for start, _ in _stretches(weekly, zone, wall_at(zone, instant).date(), 9))
     return next((start for start in starts if start > instant), None)
 

@@ -127,7 +127,7 @@ def _spans_around(zone: str, year: int) -> tuple[tuple[Span, ...], tuple[datetim
 
 @lru_cache(maxsize=65_536)
 def _jumps(zone: str, year: int) -> tuple[tuple[datetime, timedelta, timedelta], ...]:
-    """The instants of one year at which the offset changes. Looks once a day: no zone has changed twice within one."""
+    """Return the instants of one year at which the offset changes. Looks once a day: no zone has changed twice within one."""
     if not 1 < year < 9999:
         return ()
     new_year, end = datetime(year, 1, 1), datetime(year + 1, 1, 1)
@@ -142,7 +142,7 @@ def _jumps(zone: str, year: int) -> tuple[tuple[datetime, timedelta, timedelta],
 
 
 def _border(zone: str, low: datetime, high: datetime, offset: timedelta) -> datetime:
-    """The first second after `low` whose offset is no longer `offset`."""
+    """Return the first second after `low` whose offset is no longer `offset`."""
     while high - low > _SECOND:
         middle = low + (high - low) // _SECOND // 2 * _SECOND
         if _offset(zone, middle) == offset:

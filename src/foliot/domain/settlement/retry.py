@@ -44,11 +44,11 @@ class GiveUp:
 _SENTENCES = {
     NoRetry.NONE_WANTED: "This job does not retry.",
     NoRetry.EXHAUSTED: "All retries are used up.",
-    NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
+    NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which runs instead.",
     NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
     NoRetry.TIMED_OUT: "This job does not retry attempts that timed out.",
     NoRetry.CLOSED: "Window or calendars leave no time for the next attempt.",
-    NoRetry.ARCHIVED: "The job was archived, so nothing of it starts any more.",
+    NoRetry.ARCHIVED: "The job was archived, so its runs no longer start.",
 }
 
 

@@ -206,6 +206,6 @@ def _reason(event: JobEvent | None, status: RunStatus, state: JobState) -> str |
 _REASONS = {
     JobEvent.PAUSE: "Paused after {failures}.",
     JobEvent.FAIL: "The job failed for good.",
-    JobEvent.COMPLETE: "The job has done all it was asked to do.",
-    JobEvent.EXPIRE: "The job's time is over.",
+    JobEvent.COMPLETE: "The job has completed all its runs.",
+    JobEvent.EXPIRE: "The job has reached its end time.",
 }

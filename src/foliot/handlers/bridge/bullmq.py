@@ -18,13 +18,13 @@ from foliot.handlers.bridge.engine import (
     EngineNews,
     Handover,
     RedisStreams,
+    ask_each,
     broker_errors,
     connect,
     forgotten,
 )
 from foliot.handlers.registry import HandlerResult, failed, succeeded
 
-AT_ONCE = 500
 MOST_QUEUES = 100  # cached; each holds its scripts, a quarter of a MiB
 PREFIX = "bull"
 _UNRECOVERABLE = re.compile(r"^(?:[\w.]+\.)?UnrecoverableError\b", re.MULTILINE)
@@ -56,22 +56,15 @@ class BullmqEngine:
         return found > 0
 
     async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
+        def ask(pipe: Any, each: Handover) -> None:
+            pipe.hmget(_key(each), "name", "finishedOn", "returnvalue", "failedReason", "stacktrace")
+
         ends: dict[str, HandlerResult] = {}
-        every = list(handovers)
-        for start in range(0, len(every), AT_ONCE):
-            some = every[start : start + AT_ONCE]
-            with broker_errors():
-                async with self.redis.pipeline(transaction=False) as pipe:
-                    for each in some:
-                        pipe.hmget(
-                            _key(each), "name", "finishedOn", "returnvalue", "failedReason", "stacktrace"
-                        )
-                    answers = await pipe.execute()
-            for each, (name, finished, value, reason, trace) in zip(some, answers, strict=True):
-                if name is None:
-                    ends[each.id] = forgotten(self.name, each)
-                elif finished is not None:
-                    ends[each.id] = _returned(value) if reason is None else _failed(reason, trace)
+        for each, [(name, finished, value, reason, trace)] in await ask_each(self.redis, handovers, ask):
+            if name is None:
+                ends[each.id] = forgotten(self.name, each)
+            elif finished is not None:
+                ends[each.id] = _returned(value) if reason is None else _failed(reason, trace)
         return ends
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
@@ -94,20 +87,15 @@ class BullmqEngine:
     async def read_news(
         self, handovers: Collection[Handover], lines_read: Mapping[str, int]
     ) -> Mapping[str, EngineNews]:
-        news: dict[str, EngineNews] = {}
-        every = list(handovers)
-        for start in range(0, len(every), AT_ONCE):
-            some = every[start : start + AT_ONCE]
-            with broker_errors():
-                async with self.redis.pipeline(transaction=False) as pipe:
-                    for each in some:
-                        pipe.hmget(_key(each), "name", "progress", "processedOn")
-                        pipe.lrange(f"{_key(each)}:logs", lines_read.get(each.id, 0), -1)
-                    answers = await pipe.execute()
-            for each, (name, progress, taken), lines in zip(some, answers[::2], answers[1::2], strict=True):
-                if name is not None:
-                    news[each.id] = EngineNews(tuple(lines), _progress(progress), taken is None)
-        return news
+        def ask(pipe: Any, each: Handover) -> None:
+            pipe.hmget(_key(each), "name", "progress", "processedOn")
+            pipe.lrange(f"{_key(each)}:logs", lines_read.get(each.id, 0), -1)
+
+        return {
+            each.id: EngineNews(tuple(lines), _progress(progress), taken is None)
+            for each, [(name, progress, taken), lines] in await ask_each(self.redis, handovers, ask)
+            if name is not None
+        }
 
     async def wake(self) -> None:
         await self._streams.wake()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from redis.asyncio.client import PubSub
 
 from foliot.clock import monotonic
 from foliot.handlers.bridge.engine import (
+    AT_ONCE,
     CONNECT_WITHIN,
     BrokerUnreachable,
     EngineNews,
@@ -44,7 +45,6 @@ ENDS = frozenset({FAILURE, REVOKED, SUCCESS})
 UNACKED = "unacked"  # fetched by a worker that has not begun it
 ANSWER_WITHIN = 1.0  # seconds for workers to answer which tasks they have
 LATE = 60  # seconds after its deadline at which a waiting task expires
-AT_ONCE = 500
 
 
 class CeleryEngine:
@@ -83,13 +83,7 @@ class CeleryEngine:
         return any(handover.id in found for found in (answers or {}).values())
 
     async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
-        ids, ends = [each.id for each in handovers], dict[str, HandlerResult]()
-        for start in range(0, len(ids), AT_ONCE):
-            some = ids[start : start + AT_ONCE]
-            with broker_errors():
-                found = await self.redis.mget([META + each for each in some])
-            ends |= {name: done for name, text in zip(some, found, strict=True) if (done := _end(text))}
-        return ends
+        return {name: done async for name, text in self._texts(handovers) if (done := _end(text))}
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         try:
@@ -107,13 +101,17 @@ class CeleryEngine:
         self, handovers: Collection[Handover], lines_read: Mapping[str, int]
     ) -> Mapping[str, EngineNews]:
         """Return what tasks store by `update_state`."""
-        ids, news = [each.id for each in handovers], dict[str, EngineNews]()
+        return {name: news async for name, text in self._texts(handovers) if (news := _news(text))}
+
+    async def _texts(self, handovers: Collection[Handover]) -> AsyncIterator[tuple[str, bytes | str | None]]:
+        """Yield the stored state of each task, by its id."""
+        ids = [each.id for each in handovers]
         for start in range(0, len(ids), AT_ONCE):
             some = ids[start : start + AT_ONCE]
             with broker_errors():
                 found = await self.redis.mget([META + each for each in some])
-            news |= {name: each for name, text in zip(some, found, strict=True) if (each := _news(text))}
-        return news
+            for name, text in zip(some, found, strict=True):
+                yield name, text
 
     async def wake(self) -> None:
         """Do nothing: the pattern covers tasks that are sent while it waits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from foliot.handlers.registry import HandlerResult, failed
 
 CONNECT_WITHIN, ANSWER_WITHIN = 3.0, 10.0  # seconds
+AT_ONCE = 500  # handovers in one request
 MARGIN = 3600  # seconds that an engine and our notes keep a run beyond its deadline
 
 
@@ -46,7 +47,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class EngineNews:
-    """What the engine knows of a handover that has not ended, or has just ended."""
+    """The news of a handover that has not ended, or has just ended."""
 
     lines: tuple[str, ...] = ()  # logged since the last time
     progress: Any = None  # in the words of the engine's worker
@@ -111,6 +112,24 @@ def connect(url: str) -> Redis:
         retry=Retry(NoBackoff(), 1),
         protocol=2,  # the answers of streams are parsed in the shape of version 2
     )
+
+
+async def ask_each(
+    redis: Redis, handovers: Collection[Handover], ask: Callable[[Any, Handover], None]
+) -> list[tuple[Handover, list[Any]]]:
+    """Return the answers for each handover to the commands that `ask` adds to a pipeline, always the same number of them."""
+    answered: list[tuple[Handover, list[Any]]] = []
+    every = list(handovers)
+    for start in range(0, len(every), AT_ONCE):
+        some = every[start : start + AT_ONCE]
+        with broker_errors():
+            async with redis.pipeline(transaction=False) as pipe:
+                for each in some:
+                    ask(pipe, each)
+                answers = await pipe.execute()
+        size = len(answers) // len(some)
+        answered += [(each, answers[at * size : (at + 1) * size]) for at, each in enumerate(some)]
+    return answered
 
 
 def forgotten(engine: str, handover: Handover) -> HandlerResult:

@@ -15,7 +15,7 @@ from base64 import b64decode
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -33,6 +33,7 @@ from foliot.handlers.bridge.engine import (
     EngineNews,
     Handover,
     RedisStreams,
+    ask_each,
     broker_errors,
     connect,
     forgotten,
@@ -40,7 +41,6 @@ from foliot.handlers.bridge.engine import (
 from foliot.handlers.registry import HandlerResult, failed, succeeded
 
 T = TypeVar("T")
-AT_ONCE = 500
 
 
 class RqEngine:
@@ -68,23 +68,18 @@ class RqEngine:
         return found > 0
 
     async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
+        def ask(pipe: Any, each: Handover) -> None:
+            pipe.xrevrange(_results(each.id), count=1)
+            pipe.hget(Job.key_for(each.id), "status")
+
         ends: dict[str, HandlerResult] = {}
-        every = list(handovers)
-        for start in range(0, len(every), AT_ONCE):
-            some = every[start : start + AT_ONCE]
-            with broker_errors():
-                async with self.redis.pipeline(transaction=False) as pipe:
-                    for each in some:
-                        pipe.xrevrange(_results(each.id), count=1)
-                        pipe.hget(Job.key_for(each.id), "status")
-                    answers = await pipe.execute()
-            for each, results, status in zip(some, answers[::2], answers[1::2], strict=True):
-                if results and (done := _end(results[0][1], each)):
-                    ends[each.id] = done
-                elif status is None:
-                    ends[each.id] = forgotten(self.name, each)
-                elif status in {JobStatus.CANCELED, JobStatus.STOPPED}:
-                    ends[each.id] = failed("revoked", f"Somebody has {status} the job in RQ.")
+        for each, [results, status] in await ask_each(self.redis, handovers, ask):
+            if results and (done := _end(results[0][1], each)):
+                ends[each.id] = done
+            elif status is None:
+                ends[each.id] = forgotten(self.name, each)
+            elif status in {JobStatus.CANCELED, JobStatus.STOPPED}:
+                ends[each.id] = failed("revoked", f"Somebody has {status} the job in RQ.")
         return ends
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:

@@ -165,7 +165,7 @@ class JobType(Generic[P, R]):
         return _schema_of(self.name, self.config) | self._input_schema()
 
     def _input_schema(self) -> dict[str, Any]:
-        """The schema of the input where its type names fields, such as a TypedDict: the console makes a form of it."""
+        """Return the schema of the input where its type names fields, such as a TypedDict: the console makes a form of it."""
         try:
             hint = get_type_hints(self.function).get("input") if "input" in self._takes else None
             found = _schema_of(self.name, hint)

@@ -52,26 +52,24 @@ class AsyncCalendarsApi(AsyncCalendarWrites[CalendarOut, None]):
     async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return await self._http.read(Page[CalendarOut], ApiRequest("GET", "/calendars", query=query))
+        return await self._http.get(Page[CalendarOut], "/calendars", query=query)
 
     def each(self) -> AsyncIterator[CalendarOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, calendar_id: Ref) -> CalendarOut:
-        request = ApiRequest("GET", "/calendars/{calendar_id}", {"calendar_id": calendar_id})
-        return await self._http.read(CalendarOut, request)
+        return await self._http.get(CalendarOut, "/calendars/{calendar_id}", {"calendar_id": calendar_id})
 
     async def year(self, calendar_id: Ref, year: int | None = None) -> CalendarYearOut:
         """Return the days of a year on which it closes, whole or in part. Default: this year."""
-        request = ApiRequest(
-            "GET", "/calendars/{calendar_id}/year", {"calendar_id": calendar_id}, {"year": year}
+        return await self._http.get(
+            CalendarYearOut, "/calendars/{calendar_id}/year", {"calendar_id": calendar_id}, {"year": year}
         )
-        return await self._http.read(CalendarYearOut, request)
 
     async def countries(self) -> CountriesOut:
         """Return the countries whose public holidays are known."""
-        return await self._http.read(CountriesOut, ApiRequest("GET", "/calendars/countries"))
+        return await self._http.get(CountriesOut, "/calendars/countries")
 
     async def holidays(
         self,
@@ -83,7 +81,7 @@ class AsyncCalendarsApi(AsyncCalendarWrites[CalendarOut, None]):
     ) -> DateRulesOut:
         """Return the public holidays of a country, as rules for a calendar."""
         query = {"country": country, "subdivision": subdivision, "first_year": first_year, "years": years}
-        return await self._http.read(DateRulesOut, ApiRequest("GET", "/calendars/holidays", {}, query))
+        return await self._http.get(DateRulesOut, "/calendars/holidays", {}, query)
 
     async def read_ics(self, text: str, *, first_year: int | None = None, years: int = YEARS) -> DateRulesOut:
         """Return the days of an iCalendar file, as rules for a calendar."""
@@ -95,5 +93,6 @@ class AsyncCalendarsApi(AsyncCalendarWrites[CalendarOut, None]):
     ) -> Page[CalendarUser]:
         """Return one page of the jobs that use it."""
         query = {"limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/calendars/{calendar_id}/jobs", {"calendar_id": calendar_id}, query)
-        return await self._http.read(Page[CalendarUser], request)
+        return await self._http.get(
+            Page[CalendarUser], "/calendars/{calendar_id}/jobs", {"calendar_id": calendar_id}, query
+        )

@@ -223,7 +223,7 @@ class AsyncClient:
             "limit": limit,
             "closures": closures,
         }
-        return await self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
+        return await self._http.get(AgendaOut, "/agenda", query=query)
 
     async def agenda_density(
         self,
@@ -248,7 +248,7 @@ class AsyncClient:
             "tag": tag,
             "closures": closures,
         }
-        return await self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
+        return await self._http.get(DensityOut, "/agenda/density", query=query)
 
     async def agenda_file(
         self,
@@ -267,21 +267,21 @@ class AsyncClient:
         """Return how many runs each workspace has ready and running. For keys of the installation."""
         from foliot.wire.fleet import CapacitySharesOut  # noqa: PLC0415
 
-        return await self._http.read(CapacitySharesOut, ApiRequest("GET", "/capacity/shares"))
+        return await self._http.get(CapacitySharesOut, "/capacity/shares")
 
     async def stats(self, *, days: int | None = None, percentiles: bool | None = None) -> StatsOut:
         """Return the state of the workspace and its run counts by day; `percentiles` adds p95 of each day."""
         from foliot.wire.reports import StatsOut  # noqa: PLC0415
 
         query = {"days": days, "percentiles": percentiles}
-        return await self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
+        return await self._http.get(StatsOut, "/stats", query=query)
 
     async def now(self, *, jobs: bool | None = None, days: int | None = None) -> StatsNowOut:
         """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status, `days` the totals of days."""
         from foliot.wire.reports import StatsNowOut  # noqa: PLC0415
 
         query = {"jobs": jobs, "days": days}
-        return await self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query=query))
+        return await self._http.get(StatsNowOut, "/stats/now", query=query)
 
     async def usage(
         self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None
@@ -290,13 +290,13 @@ class AsyncClient:
         from foliot.wire.usage import UsageOut  # noqa: PLC0415
 
         query = {"month": month, "job": job, "unit": unit}
-        return await self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
+        return await self._http.get(UsageOut, "/usage", query=query)
 
     async def me(self, *, count: bool = True) -> MeOut:
         """Return the caller, its key and its workspace, whose objects are counted unless `count` is False."""
         from foliot.wire.identity import MeOut  # noqa: PLC0415
 
-        return await self._http.read(MeOut, ApiRequest("GET", "/me", query={"count": count}))
+        return await self._http.get(MeOut, "/me", query={"count": count})
 
     async def audit(
         self,
@@ -323,7 +323,7 @@ class AsyncClient:
             "limit": limit,
             "cursor": cursor,
         }
-        return await self._http.read(Page[AuditOut], ApiRequest("GET", "/audit", query=query))
+        return await self._http.get(Page[AuditOut], "/audit", query=query)
 
     async def events(
         self, *, types: str | None = None, job: Ref | None = None, last_event_id: str | None = None
@@ -358,26 +358,25 @@ class AsyncClient:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""
         from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
 
-        return await self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
+        return await self._http.get(WorkersOut, "/workers")
 
     async def leases(self, *, overdue: bool = False) -> LeasesOut:
         """Return the running attempts and the workers that hold them, the next deadline first."""
         from foliot.wire.fleet import LeasesOut  # noqa: PLC0415
 
-        request = ApiRequest("GET", "/leases", query={"overdue": overdue})
-        return await self._http.read(LeasesOut, request)
+        return await self._http.get(LeasesOut, "/leases", query={"overdue": overdue})
 
     async def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""
         from foliot.wire.fleet import QueuesOut  # noqa: PLC0415
 
-        return await self._http.read(QueuesOut, ApiRequest("GET", "/queues"))
+        return await self._http.get(QueuesOut, "/queues")
 
     async def job_types(self) -> JobTypesOut:
         """Return the types that a job may have."""
         from foliot.wire.fleet import JobTypesOut  # noqa: PLC0415
 
-        return await self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
+        return await self._http.get(JobTypesOut, "/job-types")
 
     async def switch_job_type(
         self, job_type: str, *, enabled: bool, reason: str = "", dry_run: bool = False

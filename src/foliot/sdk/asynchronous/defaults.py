@@ -23,4 +23,4 @@ class AsyncDefaultsApi(AsyncDefaultWrites[DefaultsOut, None]):
         self.dry_run = AsyncDefaultWrites(http, reader(DefaultsOut), reader(DefaultsOut), dry_run=True)
 
     async def get(self) -> DefaultsOut:
-        return await self._http.read(DefaultsOut, ApiRequest("GET", "/defaults"))
+        return await self._http.get(DefaultsOut, "/defaults")

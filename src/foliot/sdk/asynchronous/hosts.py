@@ -60,11 +60,11 @@ class AsyncHostsApi(AsyncHostWrites[HostOut, None]):
     async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[HostOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return await self._http.read(Page[HostOut], ApiRequest("GET", "/hosts", query=query))
+        return await self._http.get(Page[HostOut], "/hosts", query=query)
 
     def each(self) -> AsyncIterator[HostOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, host_id: Ref) -> HostOut:
-        return await self._http.read(HostOut, ApiRequest("GET", "/hosts/{host_id}", {"host_id": host_id}))
+        return await self._http.get(HostOut, "/hosts/{host_id}", {"host_id": host_id})

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx2
 
 from foliot import __version__
 from foliot.sdk.connection import Connection, ssl_context
 from foliot.sdk.errors import unreachable_error, unreadable_error
-from foliot.sdk.request import ApiRequest, async_sleep, build_request, wait_before_resume, wait_before_retry
+from foliot.sdk.request import (
+    ApiRequest,
+    Ref,
+    async_sleep,
+    build_request,
+    wait_before_resume,
+    wait_before_retry,
+)
 from foliot.sdk.response import Answered, AsyncPageFetcher, Reader, raise_for_error, read_response
 
 CONNECT_TIMEOUT = 5.0  # seconds
@@ -44,6 +51,15 @@ class AsyncTransport:
 
     async def read(self, shape: type[Answered], request: ApiRequest) -> Answered:
         return read_response(shape, await self.send(request))
+
+    async def get(
+        self,
+        shape: type[Answered],
+        path: str,
+        ids: Mapping[str, Ref] | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Answered:
+        return await self.read(shape, ApiRequest("GET", path, ids or {}, query or {}))
 
     async def call(self, request: ApiRequest) -> None:
         """Send a request whose response has no body."""

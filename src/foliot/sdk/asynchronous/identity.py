@@ -99,7 +99,7 @@ class AsyncKeysApi(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
     ) -> Page[KeyOut]:
         """Return one page of your own keys, or for an administrator of all keys, newest first."""
         query = {"principal": principal, "revoked": revoked, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[KeyOut], ApiRequest("GET", "/keys", query=query))
+        return await self._http.get(Page[KeyOut], "/keys", query=query)
 
     def each(self, *, principal: Ref | None = None, revoked: bool | None = None) -> AsyncIterator[KeyOut]:
         """Yield all of them."""
@@ -108,7 +108,7 @@ class AsyncKeysApi(AsyncKeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
         )
 
     async def get(self, key_id: Ref) -> KeyOut:
-        return await self._http.read(KeyOut, ApiRequest("GET", "/keys/{key_id}", {"key_id": key_id}))
+        return await self._http.get(KeyOut, "/keys/{key_id}", {"key_id": key_id})
 
 
 class AsyncMemberWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Invited, Made]):
@@ -177,15 +177,14 @@ class AsyncMembersApi(AsyncMemberWrites[MemberOut, None, InviteOut, MadeKeyOut])
     ) -> Page[MemberOut]:
         """Return one page, newest first."""
         query = {"kind": kind, "active": active, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[MemberOut], ApiRequest("GET", "/members", query=query))
+        return await self._http.get(Page[MemberOut], "/members", query=query)
 
     def each(self, *, kind: MemberKind | None = None, active: bool | None = None) -> AsyncIterator[MemberOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(kind=kind, active=active, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, member_id: Ref) -> MemberOut:
-        request = ApiRequest("GET", "/members/{member_id}", {"member_id": member_id})
-        return await self._http.read(MemberOut, request)
+        return await self._http.get(MemberOut, "/members/{member_id}", {"member_id": member_id})
 
 
 class AsyncWorkspaceWrites(AsyncWrites[Changed, Gone]):
@@ -224,7 +223,7 @@ class AsyncWorkspacesApi(AsyncWorkspaceWrites[WorkspaceOut, None]):
     ) -> Page[WorkspaceOut]:
         """Return one page, ordered by slug."""
         query = {"archived": archived, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[WorkspaceOut], ApiRequest("GET", "/workspaces", query=query))
+        return await self._http.get(Page[WorkspaceOut], "/workspaces", query=query)
 
     def each(self, *, archived: bool = False) -> AsyncIterator[WorkspaceOut]:
         """Yield all of them."""
@@ -232,5 +231,4 @@ class AsyncWorkspacesApi(AsyncWorkspaceWrites[WorkspaceOut, None]):
 
     async def get(self, workspace: Ref) -> WorkspaceOut:
         """Return a workspace by slug or id."""
-        request = ApiRequest("GET", "/workspaces/{workspace}", {"workspace": workspace})
-        return await self._http.read(WorkspaceOut, request)
+        return await self._http.get(WorkspaceOut, "/workspaces/{workspace}", {"workspace": workspace})

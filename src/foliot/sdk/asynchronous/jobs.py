@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from foliot.sdk.asynchronous.http import AsyncTransport, Changed, Gone, each_of
 from foliot.sdk.asynchronous.job_actions import AsyncJobActions, Ran
+from foliot.sdk.job_names import the_only_job
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
 from foliot.sdk.response import raise_for_error, reader
@@ -30,21 +31,17 @@ class AsyncJobRecords:
     ) -> Page[RevisionOut]:
         """Return one page of its revisions, newest first, with what each changed."""
         query = {"limit": limit, "cursor": cursor}
-        return await self._http.read(
-            Page[RevisionOut], ApiRequest("GET", "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
-        )
+        return await self._http.get(Page[RevisionOut], "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
 
     async def next(self, job_id: Ref, n: int = 5) -> TimesOut:
         """Return its next planned times."""
-        request = ApiRequest("GET", "/jobs/{job_id}/next", {"job_id": job_id}, {"n": n})
-        return await self._http.read(TimesOut, request)
+        return await self._http.get(TimesOut, "/jobs/{job_id}/next", {"job_id": job_id}, {"n": n})
 
     async def explain(self, job_id: Ref, *, at: datetime | str | None = None) -> ExplanationOut:
         """Explain why it ran, did not run or will not run at an instant. Default: its last planned time."""
         from foliot.wire.reports import ExplanationOut  # noqa: PLC0415
 
-        request = ApiRequest("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
-        return await self._http.read(ExplanationOut, request)
+        return await self._http.get(ExplanationOut, "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
 
     async def stats(
         self, job_id: Ref, *, days: int | None = None, percentiles: bool | None = None
@@ -53,16 +50,14 @@ class AsyncJobRecords:
         from foliot.wire.reports import JobStatsOut  # noqa: PLC0415
 
         query = {"days": days, "percentiles": percentiles}
-        request = ApiRequest("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, query)
-        return await self._http.read(JobStatsOut, request)
+        return await self._http.get(JobStatsOut, "/jobs/{job_id}/stats", {"job_id": job_id}, query)
 
     async def runs(
         self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
         """Return one page of the records of its planned times, newest first."""
         query = {**wanted, "limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
-        return await self._http.read(Page[RunOut], request)
+        return await self._http.get(Page[RunOut], "/jobs/{job_id}/runs", {"job_id": job_id}, query)
 
     def each_run(self, job_id: Ref, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
         """Yield its whole history, newest first."""
@@ -182,7 +177,7 @@ class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
         """
         query = {**wanted, "sort": sort, "count": count, "limit": limit, "cursor": cursor}
         shape = CountedPage[JobOut] if count else Page[JobOut]
-        return await self._http.read(shape, ApiRequest("GET", "/jobs", query=query))
+        return await self._http.get(shape, "/jobs", query=query)
 
     def each(self, *, sort: str | None = None, **wanted: Unpack[JobFilters]) -> AsyncIterator[JobOut]:
         """Yield all of them."""
@@ -191,6 +186,9 @@ class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
     async def get(self, job_id: Ref, *, warnings: bool | None = None) -> JobOut:
         """Return a job; with `warnings`, also what is often a mistake in it."""
         query = {"warnings": warnings}
-        return await self._http.read(
-            JobOut, ApiRequest("GET", "/jobs/{job_id}", {"job_id": job_id}, query=query)
-        )
+        return await self._http.get(JobOut, "/jobs/{job_id}", {"job_id": job_id}, query=query)
+
+    async def find(self, name: str) -> JobOut:
+        """Return the job with exactly this name. Raise NotFound if there is none, and Invalid if several have it."""
+        similar = [job async for job in self.each(name=[name])] if name.strip() else []
+        return the_only_job(name, similar)

@@ -30,7 +30,7 @@ class AsyncLimitsApi(AsyncLimitWrites[LimitOut, None]):
         self.dry_run = AsyncLimitWrites(http, reader(LimitOut), reader(LimitOut), dry_run=True)
 
     async def list(self) -> LimitsOut:
-        return await self._http.read(LimitsOut, ApiRequest("GET", "/limits"))
+        return await self._http.get(LimitsOut, "/limits")
 
 
 class AsyncBudgetWrites(AsyncWrites[Changed, None]):
@@ -48,4 +48,4 @@ class AsyncBudgetsApi(AsyncBudgetWrites[BudgetsOut]):
         self.dry_run = AsyncBudgetWrites(http, reader(BudgetsOut), raise_for_error, dry_run=True)
 
     async def list(self) -> BudgetsOut:
-        return await self._http.read(BudgetsOut, ApiRequest("GET", "/budgets"))
+        return await self._http.get(BudgetsOut, "/budgets")

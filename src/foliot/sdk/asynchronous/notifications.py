@@ -60,16 +60,14 @@ class AsyncChannelsApi(AsyncChannelWrites[ChannelOut, None]):
     async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[ChannelOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return await self._http.read(Page[ChannelOut], ApiRequest("GET", "/channels", query=query))
+        return await self._http.get(Page[ChannelOut], "/channels", query=query)
 
     def each(self) -> AsyncIterator[ChannelOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, channel_id: Ref) -> ChannelOut:
-        return await self._http.read(
-            ChannelOut, ApiRequest("GET", "/channels/{channel_id}", {"channel_id": channel_id})
-        )
+        return await self._http.get(ChannelOut, "/channels/{channel_id}", {"channel_id": channel_id})
 
 
 class AsyncNotificationRuleWrites(AsyncWrites[Changed, Gone]):
@@ -95,16 +93,15 @@ class AsyncNotificationRulesApi(AsyncNotificationRuleWrites[NotificationRuleOut,
     async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[NotificationRuleOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/notification-rules", query=query)
-        return await self._http.read(Page[NotificationRuleOut], request)
+        return await self._http.get(Page[NotificationRuleOut], "/notification-rules", query=query)
 
     def each(self) -> AsyncIterator[NotificationRuleOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, rule_id: Ref) -> NotificationRuleOut:
-        return await self._http.read(
-            NotificationRuleOut, ApiRequest("GET", "/notification-rules/{rule_id}", {"rule_id": rule_id})
+        return await self._http.get(
+            NotificationRuleOut, "/notification-rules/{rule_id}", {"rule_id": rule_id}
         )
 
 
@@ -152,16 +149,14 @@ class AsyncIncidentsApi(AsyncIncidentWrites[IncidentOut, None]):
     ) -> Page[IncidentOut]:
         """Return one page, newest first. `state` is open or closed."""
         query = {"state": state, "job_id": job_id, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[IncidentOut], ApiRequest("GET", "/incidents", query=query))
+        return await self._http.get(Page[IncidentOut], "/incidents", query=query)
 
     def each(self, *, state: str | None = None) -> AsyncIterator[IncidentOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(state=state, limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, incident_id: Ref) -> IncidentOut:
-        return await self._http.read(
-            IncidentOut, ApiRequest("GET", "/incidents/{incident_id}", {"incident_id": incident_id})
-        )
+        return await self._http.get(IncidentOut, "/incidents/{incident_id}", {"incident_id": incident_id})
 
 
 class AsyncDeliveryWrites(AsyncWrites[Changed, Gone]):
@@ -196,11 +191,12 @@ class AsyncDeliveriesApi(AsyncDeliveryWrites[NoticeDeliveryOut, None]):
             "limit": limit,
             "cursor": cursor,
         }
-        return await self._http.read(Page[NoticeDeliveryOut], ApiRequest("GET", "/deliveries", query=query))
+        return await self._http.get(Page[NoticeDeliveryOut], "/deliveries", query=query)
 
     async def get(self, delivery_id: Ref) -> NoticeDeliveryOut:
-        request = ApiRequest("GET", "/deliveries/{delivery_id}", {"delivery_id": delivery_id})
-        return await self._http.read(NoticeDeliveryOut, request)
+        return await self._http.get(
+            NoticeDeliveryOut, "/deliveries/{delivery_id}", {"delivery_id": delivery_id}
+        )
 
 
 class AsyncWebhookWrites(AsyncWrites[Changed, Gone]):
@@ -235,13 +231,11 @@ class AsyncWebhooksApi(AsyncWebhookWrites[IncomingWebhookOut, None]):
     ) -> Page[IncomingWebhookOut]:
         """Return one page, ordered by name."""
         query = {"job_id": job_id, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[IncomingWebhookOut], ApiRequest("GET", "/webhooks", query=query))
+        return await self._http.get(Page[IncomingWebhookOut], "/webhooks", query=query)
 
     def each(self) -> AsyncIterator[IncomingWebhookOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, webhook_id: Ref) -> IncomingWebhookOut:
-        return await self._http.read(
-            IncomingWebhookOut, ApiRequest("GET", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
-        )
+        return await self._http.get(IncomingWebhookOut, "/webhooks/{webhook_id}", {"webhook_id": webhook_id})

@@ -85,14 +85,14 @@ class AsyncRoomsApi(AsyncRoomWrites[RoomOut, None]):
     ) -> Page[RoomOut]:
         """Return one page, newest first. An agent sees only its own rooms."""
         query = {"key": key, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[RoomOut], ApiRequest("GET", "/rooms", query=query))
+        return await self._http.get(Page[RoomOut], "/rooms", query=query)
 
     def each(self) -> AsyncIterator[RoomOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     async def get(self, room_id: Ref) -> RoomOut:
-        return await self._http.read(RoomOut, ApiRequest("GET", "/rooms/{room_id}", {"room_id": room_id}))
+        return await self._http.get(RoomOut, "/rooms/{room_id}", {"room_id": room_id})
 
     async def deliveries(
         self,
@@ -104,16 +104,16 @@ class AsyncRoomsApi(AsyncRoomWrites[RoomOut, None]):
     ) -> Page[DeliveryOut]:
         """Return one page of its webhook's deliveries, newest message first."""
         query = {"state": state, "limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/rooms/{room_id}/deliveries", {"room_id": room_id}, query)
-        return await self._http.read(Page[DeliveryOut], request)
+        return await self._http.get(
+            Page[DeliveryOut], "/rooms/{room_id}/deliveries", {"room_id": room_id}, query
+        )
 
     async def messages(
         self, room_id: Ref, *, after: int = 0, limit: int = PAGE, wait: int = 0
     ) -> MessagesOut:
         """Return one page of messages after number `after`, oldest first; wait up to `wait` seconds for the first."""
         query = {"follow": False, "wait": wait, "limit": limit, "cursor": str(after)}
-        request = ApiRequest("GET", "/rooms/{room_id}/messages", {"room_id": room_id}, query)
-        return await self._http.read(MessagesOut, request)
+        return await self._http.get(MessagesOut, "/rooms/{room_id}/messages", {"room_id": room_id}, query)
 
     async def follow(self, room_id: Ref, *, after: int = 0) -> AsyncIterator[MessageOut]:
         """Yield the messages after number `after`, then new ones, without end."""

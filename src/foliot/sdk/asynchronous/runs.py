@@ -70,12 +70,12 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
     ) -> Page[RunOut]:
         """Return one page, newest first. A page may be short or empty and still have a next one."""
         query = {**wanted, "limit": limit, "cursor": cursor}
-        return await self._http.read(Page[RunOut], ApiRequest("GET", "/runs", query=query))
+        return await self._http.get(Page[RunOut], "/runs", query=query)
 
     async def summary(self, *, buckets: int | None = None, **wanted: Unpack[RunFilters]) -> RunSummaryOut:
         """Count them by planned time, by status and by error, among the newest 5,000 records."""
         query = {**wanted, "buckets": buckets}
-        return await self._http.read(RunSummaryOut, ApiRequest("GET", "/runs/summary", query=query))
+        return await self._http.get(RunSummaryOut, "/runs/summary", query=query)
 
     async def bulk(
         self,
@@ -112,11 +112,11 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
     ) -> RecentOut:
         """Return the newest records of up to 100 jobs, at most 60 of each, planned from `since` on."""
         query = {"job": [str(each) for each in job], "limit": limit, "since": since}
-        return await self._http.read(RecentOut, ApiRequest("GET", "/recent-runs", query=query))
+        return await self._http.get(RecentOut, "/recent-runs", query=query)
 
     async def get(self, run_id: Ref) -> RunOut:
         """Return a run with its newest attempts."""
-        return await self._http.read(RunOut, ApiRequest("GET", "/runs/{run_id}", {"run_id": run_id}))
+        return await self._http.get(RunOut, "/runs/{run_id}", {"run_id": run_id})
 
     async def wait(self, run_id: Ref, *, within: float | None = None) -> RunOut:
         """Return the run once it has ended. Raise TimeoutError after `within` seconds."""
@@ -131,21 +131,15 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
 
     async def attempts(self, run_id: Ref) -> AttemptsOut:
         """Return all attempts, oldest first."""
-        return await self._http.read(
-            AttemptsOut, ApiRequest("GET", "/runs/{run_id}/attempts", {"run_id": run_id})
-        )
+        return await self._http.get(AttemptsOut, "/runs/{run_id}/attempts", {"run_id": run_id})
 
     async def explain(self, run_id: Ref) -> ExplanationOut:
         """Explain a run; if it waits, why, and its position in line."""
-        return await self._http.read(
-            ExplanationOut, ApiRequest("GET", "/runs/{run_id}/explain", {"run_id": run_id})
-        )
+        return await self._http.get(ExplanationOut, "/runs/{run_id}/explain", {"run_id": run_id})
 
     async def artifacts(self, run_id: Ref) -> ArtifactsOut:
         """Return the files that it stored, also while it runs."""
-        return await self._http.read(
-            ArtifactsOut, ApiRequest("GET", "/runs/{run_id}/artifacts", {"run_id": run_id})
-        )
+        return await self._http.get(ArtifactsOut, "/runs/{run_id}/artifacts", {"run_id": run_id})
 
     async def artifact(self, run_id: Ref, name: str) -> bytes:
         """Return the content of a file."""
@@ -157,9 +151,7 @@ class AsyncRunsApi(AsyncRunWrites[RunOut]):
     ) -> LogsOut:
         """Return one page of its log: from the beginning, after line number `cursor`, or the last `tail` lines."""
         query = {"follow": False, "limit": limit, "cursor": cursor, "tail": tail}
-        return await self._http.read(
-            LogsOut, ApiRequest("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query)
-        )
+        return await self._http.get(LogsOut, "/runs/{run_id}/logs", {"run_id": run_id}, query)
 
     async def follow_logs(
         self, run_id: Ref, *, cursor: str | None = None

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
+from foliot.sdk.job_names import MAX_LISTED, describe_for_choice
 from foliot.sdk.sync.entries import FILE_TAG, JobEntry, job_definition
 from foliot.wire.jobs import JobOut
 
@@ -86,7 +87,7 @@ def plan_sync(
 
 
 def needs_resolving(schedule: Mapping[str, Any]) -> bool:
-    """Whether only the server can complete it: words, and cron in the zone of the workspace."""
+    """Return whether only the server can complete it: words, and cron in the zone of the workspace."""
     return "words" in schedule or (schedule["kind"] == "cron" and "timezone" not in schedule)
 
 
@@ -146,9 +147,9 @@ def _check_names(
     problems = []
     for entry in entries:
         if len(by_name.get(entry.name, ())) > 1:
-            problems.append(f'"{entry.name}" is the name of several jobs on the server: rename all but one.')
+            problems.append(f'"{entry.name}": {_several(by_name[entry.name])} Rename all but one.')
         problems += [
-            f'"{entry.name}" /depends_on: job not found, or not unique: "{each}".'
+            f'"{entry.name}" /depends_on: {_unclear_upstream(each, by_name.get(each, ()))}'
             for each in entry.upstreams
             if each not in known and each not in ids and len(by_name.get(each, ())) != 1
         ]
@@ -159,6 +160,17 @@ def _check_names(
         ]
     if problems:
         raise Invalid("The jobs do not match the server.", code="invalid", hint="\n  ".join(problems))
+
+
+def _unclear_upstream(name: str, jobs: Sequence[JobOut]) -> str:
+    if not jobs:
+        return f'job not found: "{name}".'
+    return f'"{name}": {_several(jobs)} Write an id here instead.'
+
+
+def _several(jobs: Sequence[JobOut]) -> str:
+    ids = ", ".join(f"{job.id} ({describe_for_choice(job)})" for job in jobs[:MAX_LISTED])
+    return f"{len(jobs)} jobs on the server have this name: {ids}."
 
 
 def _upstreams_first(entries: Iterable[JobEntry]) -> list[JobEntry]:

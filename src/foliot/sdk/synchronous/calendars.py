@@ -53,26 +53,24 @@ class CalendarsApi(CalendarWrites[CalendarOut, None]):
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return self._http.read(Page[CalendarOut], ApiRequest("GET", "/calendars", query=query))
+        return self._http.get(Page[CalendarOut], "/calendars", query=query)
 
     def each(self) -> Iterator[CalendarOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, calendar_id: Ref) -> CalendarOut:
-        request = ApiRequest("GET", "/calendars/{calendar_id}", {"calendar_id": calendar_id})
-        return self._http.read(CalendarOut, request)
+        return self._http.get(CalendarOut, "/calendars/{calendar_id}", {"calendar_id": calendar_id})
 
     def year(self, calendar_id: Ref, year: int | None = None) -> CalendarYearOut:
         """Return the days of a year on which it closes, whole or in part. Default: this year."""
-        request = ApiRequest(
-            "GET", "/calendars/{calendar_id}/year", {"calendar_id": calendar_id}, {"year": year}
+        return self._http.get(
+            CalendarYearOut, "/calendars/{calendar_id}/year", {"calendar_id": calendar_id}, {"year": year}
         )
-        return self._http.read(CalendarYearOut, request)
 
     def countries(self) -> CountriesOut:
         """Return the countries whose public holidays are known."""
-        return self._http.read(CountriesOut, ApiRequest("GET", "/calendars/countries"))
+        return self._http.get(CountriesOut, "/calendars/countries")
 
     def holidays(
         self,
@@ -84,7 +82,7 @@ class CalendarsApi(CalendarWrites[CalendarOut, None]):
     ) -> DateRulesOut:
         """Return the public holidays of a country, as rules for a calendar."""
         query = {"country": country, "subdivision": subdivision, "first_year": first_year, "years": years}
-        return self._http.read(DateRulesOut, ApiRequest("GET", "/calendars/holidays", {}, query))
+        return self._http.get(DateRulesOut, "/calendars/holidays", {}, query)
 
     def read_ics(self, text: str, *, first_year: int | None = None, years: int = YEARS) -> DateRulesOut:
         """Return the days of an iCalendar file, as rules for a calendar."""
@@ -94,5 +92,6 @@ class CalendarsApi(CalendarWrites[CalendarOut, None]):
     def jobs(self, calendar_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarUser]:
         """Return one page of the jobs that use it."""
         query = {"limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/calendars/{calendar_id}/jobs", {"calendar_id": calendar_id}, query)
-        return self._http.read(Page[CalendarUser], request)
+        return self._http.get(
+            Page[CalendarUser], "/calendars/{calendar_id}/jobs", {"calendar_id": calendar_id}, query
+        )

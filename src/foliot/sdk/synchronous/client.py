@@ -224,7 +224,7 @@ class Client:
             "limit": limit,
             "closures": closures,
         }
-        return self._http.read(AgendaOut, ApiRequest("GET", "/agenda", query=query))
+        return self._http.get(AgendaOut, "/agenda", query=query)
 
     def agenda_density(
         self,
@@ -249,7 +249,7 @@ class Client:
             "tag": tag,
             "closures": closures,
         }
-        return self._http.read(DensityOut, ApiRequest("GET", "/agenda/density", query=query))
+        return self._http.get(DensityOut, "/agenda/density", query=query)
 
     def agenda_file(
         self,
@@ -268,34 +268,34 @@ class Client:
         """Return how many runs each workspace has ready and running. For keys of the installation."""
         from foliot.wire.fleet import CapacitySharesOut  # noqa: PLC0415
 
-        return self._http.read(CapacitySharesOut, ApiRequest("GET", "/capacity/shares"))
+        return self._http.get(CapacitySharesOut, "/capacity/shares")
 
     def stats(self, *, days: int | None = None, percentiles: bool | None = None) -> StatsOut:
         """Return the state of the workspace and its run counts by day; `percentiles` adds p95 of each day."""
         from foliot.wire.reports import StatsOut  # noqa: PLC0415
 
         query = {"days": days, "percentiles": percentiles}
-        return self._http.read(StatsOut, ApiRequest("GET", "/stats", query=query))
+        return self._http.get(StatsOut, "/stats", query=query)
 
     def now(self, *, jobs: bool | None = None, days: int | None = None) -> StatsNowOut:
         """Return the open runs, late jobs and start lag of this moment; `jobs` adds the jobs by status, `days` the totals of days."""
         from foliot.wire.reports import StatsNowOut  # noqa: PLC0415
 
         query = {"jobs": jobs, "days": days}
-        return self._http.read(StatsNowOut, ApiRequest("GET", "/stats/now", query=query))
+        return self._http.get(StatsNowOut, "/stats/now", query=query)
 
     def usage(self, *, month: str | None = None, job: Ref | None = None, unit: str | None = None) -> UsageOut:
         """Return what runs used in a month of UTC, such as "2026-11": in total, by day and by job; and the budgets."""
         from foliot.wire.usage import UsageOut  # noqa: PLC0415
 
         query = {"month": month, "job": job, "unit": unit}
-        return self._http.read(UsageOut, ApiRequest("GET", "/usage", query=query))
+        return self._http.get(UsageOut, "/usage", query=query)
 
     def me(self, *, count: bool = True) -> MeOut:
         """Return the caller, its key and its workspace, whose objects are counted unless `count` is False."""
         from foliot.wire.identity import MeOut  # noqa: PLC0415
 
-        return self._http.read(MeOut, ApiRequest("GET", "/me", query={"count": count}))
+        return self._http.get(MeOut, "/me", query={"count": count})
 
     def audit(
         self,
@@ -322,7 +322,7 @@ class Client:
             "limit": limit,
             "cursor": cursor,
         }
-        return self._http.read(Page[AuditOut], ApiRequest("GET", "/audit", query=query))
+        return self._http.get(Page[AuditOut], "/audit", query=query)
 
     def events(
         self, *, types: str | None = None, job: Ref | None = None, last_event_id: str | None = None
@@ -355,26 +355,25 @@ class Client:
         """Return the workers of this workspace: those alive first, then those lost within the last day."""
         from foliot.wire.fleet import WorkersOut  # noqa: PLC0415
 
-        return self._http.read(WorkersOut, ApiRequest("GET", "/workers"))
+        return self._http.get(WorkersOut, "/workers")
 
     def leases(self, *, overdue: bool = False) -> LeasesOut:
         """Return the running attempts and the workers that hold them, the next deadline first."""
         from foliot.wire.fleet import LeasesOut  # noqa: PLC0415
 
-        request = ApiRequest("GET", "/leases", query={"overdue": overdue})
-        return self._http.read(LeasesOut, request)
+        return self._http.get(LeasesOut, "/leases", query={"overdue": overdue})
 
     def queues(self) -> QueuesOut:
         """Return every queue that a job names or a worker serves, with its run counts."""
         from foliot.wire.fleet import QueuesOut  # noqa: PLC0415
 
-        return self._http.read(QueuesOut, ApiRequest("GET", "/queues"))
+        return self._http.get(QueuesOut, "/queues")
 
     def job_types(self) -> JobTypesOut:
         """Return the types that a job may have."""
         from foliot.wire.fleet import JobTypesOut  # noqa: PLC0415
 
-        return self._http.read(JobTypesOut, ApiRequest("GET", "/job-types"))
+        return self._http.get(JobTypesOut, "/job-types")
 
     def switch_job_type(
         self, job_type: str, *, enabled: bool, reason: str = "", dry_run: bool = False

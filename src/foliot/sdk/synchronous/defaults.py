@@ -24,4 +24,4 @@ class DefaultsApi(DefaultWrites[DefaultsOut, None]):
         self.dry_run = DefaultWrites(http, reader(DefaultsOut), reader(DefaultsOut), dry_run=True)
 
     def get(self) -> DefaultsOut:
-        return self._http.read(DefaultsOut, ApiRequest("GET", "/defaults"))
+        return self._http.get(DefaultsOut, "/defaults")

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
-from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+
+if TYPE_CHECKING:
+    from foliot.wire.dry_run import FreezeLiftOut
 
 
 class FreezeWrites(Writes[Changed, Gone]):
@@ -31,19 +34,24 @@ class FreezeWrites(Writes[Changed, Gone]):
 class FreezesApi(FreezeWrites[FreezeOut, None]):
     def __init__(self, http: Transport) -> None:
         super().__init__(http, reader(FreezeOut), raise_for_error)
-        self.dry_run = FreezeWrites(http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
+
+    @cached_property
+    def dry_run(self) -> FreezeWrites[FreezePreviewOut, FreezeLiftOut]:
+        from foliot.wire.dry_run import FreezeLiftOut  # noqa: PLC0415
+
+        return FreezeWrites(self._http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
 
     def list(self, *, ended: bool = False, limit: int = PAGE, cursor: str | None = None) -> Page[FreezeOut]:
         """Return one page of current and future freezes, newest first; with `ended` also past ones."""
         query = {"ended": ended, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[FreezeOut], ApiRequest("GET", "/freezes", query=query))
+        return self._http.get(Page[FreezeOut], "/freezes", query=query)
 
     def each(self, *, ended: bool = False) -> Iterator[FreezeOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(ended=ended, limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, freeze_id: Ref) -> FreezeOut:
-        return self._http.read(FreezeOut, ApiRequest("GET", "/freezes/{freeze_id}", {"freeze_id": freeze_id}))
+        return self._http.get(FreezeOut, "/freezes/{freeze_id}", {"freeze_id": freeze_id})
 
     def preview(self, freeze: FreezeIn | Mapping[str, Any]) -> FreezePreviewOut:
         """Return what such a freeze would hold. Nothing is stored."""

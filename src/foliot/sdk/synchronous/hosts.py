@@ -59,11 +59,11 @@ class HostsApi(HostWrites[HostOut, None]):
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[HostOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return self._http.read(Page[HostOut], ApiRequest("GET", "/hosts", query=query))
+        return self._http.get(Page[HostOut], "/hosts", query=query)
 
     def each(self) -> Iterator[HostOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, host_id: Ref) -> HostOut:
-        return self._http.read(HostOut, ApiRequest("GET", "/hosts/{host_id}", {"host_id": host_id}))
+        return self._http.get(HostOut, "/hosts/{host_id}", {"host_id": host_id})

@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx2
 
 from foliot import __version__
 from foliot.sdk.connection import Connection, ssl_context
 from foliot.sdk.errors import unreachable_error, unreadable_error
-from foliot.sdk.request import ApiRequest, build_request, sleep, wait_before_resume, wait_before_retry
+from foliot.sdk.request import (
+    ApiRequest,
+    Ref,
+    build_request,
+    sleep,
+    wait_before_resume,
+    wait_before_retry,
+)
 from foliot.sdk.response import Answered, PageFetcher, Reader, raise_for_error, read_response
 
 CONNECT_TIMEOUT = 5.0  # seconds
@@ -45,6 +52,15 @@ class Transport:
 
     def read(self, shape: type[Answered], request: ApiRequest) -> Answered:
         return read_response(shape, self.send(request))
+
+    def get(
+        self,
+        shape: type[Answered],
+        path: str,
+        ids: Mapping[str, Ref] | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Answered:
+        return self.read(shape, ApiRequest("GET", path, ids or {}, query or {}))
 
     def call(self, request: ApiRequest) -> None:
         """Send a request whose response has no body."""

@@ -100,7 +100,7 @@ class KeysApi(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
     ) -> Page[KeyOut]:
         """Return one page of your own keys, or for an administrator of all keys, newest first."""
         query = {"principal": principal, "revoked": revoked, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[KeyOut], ApiRequest("GET", "/keys", query=query))
+        return self._http.get(Page[KeyOut], "/keys", query=query)
 
     def each(self, *, principal: Ref | None = None, revoked: bool | None = None) -> Iterator[KeyOut]:
         """Yield all of them."""
@@ -109,7 +109,7 @@ class KeysApi(KeyWrites[KeyOut, None, MadeKeyOut, RevokedKeyOut]):
         )
 
     def get(self, key_id: Ref) -> KeyOut:
-        return self._http.read(KeyOut, ApiRequest("GET", "/keys/{key_id}", {"key_id": key_id}))
+        return self._http.get(KeyOut, "/keys/{key_id}", {"key_id": key_id})
 
 
 class MemberWrites(Writes[Changed, Gone], Generic[Changed, Gone, Invited, Made]):
@@ -174,15 +174,14 @@ class MembersApi(MemberWrites[MemberOut, None, InviteOut, MadeKeyOut]):
     ) -> Page[MemberOut]:
         """Return one page, newest first."""
         query = {"kind": kind, "active": active, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[MemberOut], ApiRequest("GET", "/members", query=query))
+        return self._http.get(Page[MemberOut], "/members", query=query)
 
     def each(self, *, kind: MemberKind | None = None, active: bool | None = None) -> Iterator[MemberOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(kind=kind, active=active, limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, member_id: Ref) -> MemberOut:
-        request = ApiRequest("GET", "/members/{member_id}", {"member_id": member_id})
-        return self._http.read(MemberOut, request)
+        return self._http.get(MemberOut, "/members/{member_id}", {"member_id": member_id})
 
 
 class WorkspaceWrites(Writes[Changed, Gone]):
@@ -221,7 +220,7 @@ class WorkspacesApi(WorkspaceWrites[WorkspaceOut, None]):
     ) -> Page[WorkspaceOut]:
         """Return one page, ordered by slug."""
         query = {"archived": archived, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[WorkspaceOut], ApiRequest("GET", "/workspaces", query=query))
+        return self._http.get(Page[WorkspaceOut], "/workspaces", query=query)
 
     def each(self, *, archived: bool = False) -> Iterator[WorkspaceOut]:
         """Yield all of them."""
@@ -229,5 +228,4 @@ class WorkspacesApi(WorkspaceWrites[WorkspaceOut, None]):
 
     def get(self, workspace: Ref) -> WorkspaceOut:
         """Return a workspace by slug or id."""
-        request = ApiRequest("GET", "/workspaces/{workspace}", {"workspace": workspace})
-        return self._http.read(WorkspaceOut, request)
+        return self._http.get(WorkspaceOut, "/workspaces/{workspace}", {"workspace": workspace})

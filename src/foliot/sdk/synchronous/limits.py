@@ -31,7 +31,7 @@ class LimitsApi(LimitWrites[LimitOut, None]):
         self.dry_run = LimitWrites(http, reader(LimitOut), reader(LimitOut), dry_run=True)
 
     def list(self) -> LimitsOut:
-        return self._http.read(LimitsOut, ApiRequest("GET", "/limits"))
+        return self._http.get(LimitsOut, "/limits")
 
 
 class BudgetWrites(Writes[Changed, None]):
@@ -49,4 +49,4 @@ class BudgetsApi(BudgetWrites[BudgetsOut]):
         self.dry_run = BudgetWrites(http, reader(BudgetsOut), raise_for_error, dry_run=True)
 
     def list(self) -> BudgetsOut:
-        return self._http.read(BudgetsOut, ApiRequest("GET", "/budgets"))
+        return self._http.get(BudgetsOut, "/budgets")

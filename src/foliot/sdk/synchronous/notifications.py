@@ -61,16 +61,14 @@ class ChannelsApi(ChannelWrites[ChannelOut, None]):
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[ChannelOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        return self._http.read(Page[ChannelOut], ApiRequest("GET", "/channels", query=query))
+        return self._http.get(Page[ChannelOut], "/channels", query=query)
 
     def each(self) -> Iterator[ChannelOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, channel_id: Ref) -> ChannelOut:
-        return self._http.read(
-            ChannelOut, ApiRequest("GET", "/channels/{channel_id}", {"channel_id": channel_id})
-        )
+        return self._http.get(ChannelOut, "/channels/{channel_id}", {"channel_id": channel_id})
 
 
 class NotificationRuleWrites(Writes[Changed, Gone]):
@@ -96,17 +94,14 @@ class NotificationRulesApi(NotificationRuleWrites[NotificationRuleOut, None]):
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[NotificationRuleOut]:
         """Return one page, ordered by name."""
         query = {"limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/notification-rules", query=query)
-        return self._http.read(Page[NotificationRuleOut], request)
+        return self._http.get(Page[NotificationRuleOut], "/notification-rules", query=query)
 
     def each(self) -> Iterator[NotificationRuleOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, rule_id: Ref) -> NotificationRuleOut:
-        return self._http.read(
-            NotificationRuleOut, ApiRequest("GET", "/notification-rules/{rule_id}", {"rule_id": rule_id})
-        )
+        return self._http.get(NotificationRuleOut, "/notification-rules/{rule_id}", {"rule_id": rule_id})
 
 
 class IncidentWrites(Writes[Changed, Gone]):
@@ -153,16 +148,14 @@ class IncidentsApi(IncidentWrites[IncidentOut, None]):
     ) -> Page[IncidentOut]:
         """Return one page, newest first. `state` is open or closed."""
         query = {"state": state, "job_id": job_id, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[IncidentOut], ApiRequest("GET", "/incidents", query=query))
+        return self._http.get(Page[IncidentOut], "/incidents", query=query)
 
     def each(self, *, state: str | None = None) -> Iterator[IncidentOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(state=state, limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, incident_id: Ref) -> IncidentOut:
-        return self._http.read(
-            IncidentOut, ApiRequest("GET", "/incidents/{incident_id}", {"incident_id": incident_id})
-        )
+        return self._http.get(IncidentOut, "/incidents/{incident_id}", {"incident_id": incident_id})
 
 
 class DeliveryWrites(Writes[Changed, Gone]):
@@ -197,11 +190,10 @@ class DeliveriesApi(DeliveryWrites[NoticeDeliveryOut, None]):
             "limit": limit,
             "cursor": cursor,
         }
-        return self._http.read(Page[NoticeDeliveryOut], ApiRequest("GET", "/deliveries", query=query))
+        return self._http.get(Page[NoticeDeliveryOut], "/deliveries", query=query)
 
     def get(self, delivery_id: Ref) -> NoticeDeliveryOut:
-        request = ApiRequest("GET", "/deliveries/{delivery_id}", {"delivery_id": delivery_id})
-        return self._http.read(NoticeDeliveryOut, request)
+        return self._http.get(NoticeDeliveryOut, "/deliveries/{delivery_id}", {"delivery_id": delivery_id})
 
 
 class WebhookWrites(Writes[Changed, Gone]):
@@ -234,13 +226,11 @@ class WebhooksApi(WebhookWrites[IncomingWebhookOut, None]):
     ) -> Page[IncomingWebhookOut]:
         """Return one page, ordered by name."""
         query = {"job_id": job_id, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[IncomingWebhookOut], ApiRequest("GET", "/webhooks", query=query))
+        return self._http.get(Page[IncomingWebhookOut], "/webhooks", query=query)
 
     def each(self) -> Iterator[IncomingWebhookOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, webhook_id: Ref) -> IncomingWebhookOut:
-        return self._http.read(
-            IncomingWebhookOut, ApiRequest("GET", "/webhooks/{webhook_id}", {"webhook_id": webhook_id})
-        )
+        return self._http.get(IncomingWebhookOut, "/webhooks/{webhook_id}", {"webhook_id": webhook_id})

@@ -71,12 +71,12 @@ class RunsApi(RunWrites[RunOut]):
     ) -> Page[RunOut]:
         """Return one page, newest first. A page may be short or empty and still have a next one."""
         query = {**wanted, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[RunOut], ApiRequest("GET", "/runs", query=query))
+        return self._http.get(Page[RunOut], "/runs", query=query)
 
     def summary(self, *, buckets: int | None = None, **wanted: Unpack[RunFilters]) -> RunSummaryOut:
         """Count them by planned time, by status and by error, among the newest 5,000 records."""
         query = {**wanted, "buckets": buckets}
-        return self._http.read(RunSummaryOut, ApiRequest("GET", "/runs/summary", query=query))
+        return self._http.get(RunSummaryOut, "/runs/summary", query=query)
 
     def bulk(
         self,
@@ -113,11 +113,11 @@ class RunsApi(RunWrites[RunOut]):
     ) -> RecentOut:
         """Return the newest records of up to 100 jobs, at most 60 of each, planned from `since` on."""
         query = {"job": [str(each) for each in job], "limit": limit, "since": since}
-        return self._http.read(RecentOut, ApiRequest("GET", "/recent-runs", query=query))
+        return self._http.get(RecentOut, "/recent-runs", query=query)
 
     def get(self, run_id: Ref) -> RunOut:
         """Return a run with its newest attempts."""
-        return self._http.read(RunOut, ApiRequest("GET", "/runs/{run_id}", {"run_id": run_id}))
+        return self._http.get(RunOut, "/runs/{run_id}", {"run_id": run_id})
 
     def wait(self, run_id: Ref, *, within: float | None = None) -> RunOut:
         """Return the run once it has ended. Raise TimeoutError after `within` seconds."""
@@ -132,19 +132,15 @@ class RunsApi(RunWrites[RunOut]):
 
     def attempts(self, run_id: Ref) -> AttemptsOut:
         """Return all attempts, oldest first."""
-        return self._http.read(AttemptsOut, ApiRequest("GET", "/runs/{run_id}/attempts", {"run_id": run_id}))
+        return self._http.get(AttemptsOut, "/runs/{run_id}/attempts", {"run_id": run_id})
 
     def explain(self, run_id: Ref) -> ExplanationOut:
         """Explain a run; if it waits, why, and its position in line."""
-        return self._http.read(
-            ExplanationOut, ApiRequest("GET", "/runs/{run_id}/explain", {"run_id": run_id})
-        )
+        return self._http.get(ExplanationOut, "/runs/{run_id}/explain", {"run_id": run_id})
 
     def artifacts(self, run_id: Ref) -> ArtifactsOut:
         """Return the files that it stored, also while it runs."""
-        return self._http.read(
-            ArtifactsOut, ApiRequest("GET", "/runs/{run_id}/artifacts", {"run_id": run_id})
-        )
+        return self._http.get(ArtifactsOut, "/runs/{run_id}/artifacts", {"run_id": run_id})
 
     def artifact(self, run_id: Ref, name: str) -> bytes:
         """Return the content of a file."""
@@ -156,7 +152,7 @@ class RunsApi(RunWrites[RunOut]):
     ) -> LogsOut:
         """Return one page of its log: from the beginning, after line number `cursor`, or the last `tail` lines."""
         query = {"follow": False, "limit": limit, "cursor": cursor, "tail": tail}
-        return self._http.read(LogsOut, ApiRequest("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query))
+        return self._http.get(LogsOut, "/runs/{run_id}/logs", {"run_id": run_id}, query)
 
     def follow_logs(self, run_id: Ref, *, cursor: str | None = None) -> Iterator[LogLineOut | LogEndOut]:
         """Yield its log line by line until it ends; the last item is the end."""

@@ -67,14 +67,14 @@ class SecretsApi(SecretWrites[SecretOut, None, RotatedOut]):
     ) -> Page[SecretOut]:
         """Return one page ordered by name, or the secret with this name. No response contains values."""
         query = {"name": name, "limit": limit, "cursor": cursor}
-        return self._http.read(Page[SecretOut], ApiRequest("GET", "/secrets", query=query))
+        return self._http.get(Page[SecretOut], "/secrets", query=query)
 
     def each(self) -> Iterator[SecretOut]:
         """Yield all of them."""
         return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
 
     def get(self, secret_id: Ref) -> SecretOut:
-        return self._http.read(SecretOut, ApiRequest("GET", "/secrets/{secret_id}", {"secret_id": secret_id}))
+        return self._http.get(SecretOut, "/secrets/{secret_id}", {"secret_id": secret_id})
 
     def set(self, name: str, value: str, *, agents: Sequence[Ref] | None = None) -> SecretOut:
         """Create a secret, or set its new value. `agents` may use it in their jobs."""
@@ -87,9 +87,8 @@ class SecretsApi(SecretWrites[SecretOut, None, RotatedOut]):
     def jobs(self, secret_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[SecretUser]:
         """Return one page of the jobs that use it."""
         query = {"limit": limit, "cursor": cursor}
-        request = ApiRequest("GET", "/secrets/{secret_id}/jobs", {"secret_id": secret_id}, query)
-        return self._http.read(Page[SecretUser], request)
+        return self._http.get(Page[SecretUser], "/secrets/{secret_id}/jobs", {"secret_id": secret_id}, query)
 
     def master_key(self) -> MasterKeyOut:
         """Return the server's master keys and how many secrets each state has. Only for system keys."""
-        return self._http.read(MasterKeyOut, ApiRequest("GET", "/master-key"))
+        return self._http.get(MasterKeyOut, "/master-key")

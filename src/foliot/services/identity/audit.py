@@ -11,7 +11,7 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditFilter, AuditRecord
 from foliot.storage.tx import Database, Role
 
-__all__ = ["AuditFilter", "AuditRecord", "listed"]
+__all__ = ["AuditFilter", "AuditRecord"]
 
 
 async def listed(

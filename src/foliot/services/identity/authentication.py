@@ -195,7 +195,9 @@ def require_permission(caller: Caller, permission: Permission, *, agents: bool =
             hint="Make one with `foliot keys create --scope worker`, as an administrator of the workspace.",
         )
     if permission is Permission.INVITE and not caller.holder.may(permission):
-        raise Denied("This is for invites alone.", hint="Send the key of the invite that you were given.")
+        raise Denied(
+            "Only an invite can be used here.", hint="Send the key of the invite that you were given."
+        )
     if not caller.holder.may(permission):
         has = caller.holder.role or "no role here"
         raise Denied(

@@ -17,16 +17,7 @@ from foliot.storage.identity import idempotency
 from foliot.storage.identity.idempotency import IdempotencyRecord, IdempotentRequest, StoredResponse
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "IdempotencyRecord",
-    "IdempotentRequest",
-    "StoredResponse",
-    "begin",
-    "finish",
-    "forget_old",
-    "lost",
-    "release",
-]
+__all__ = ["IdempotencyRecord", "IdempotentRequest", "StoredResponse"]
 
 KEPT = timedelta(hours=24)
 GIVEN_UP = timedelta(
@@ -84,8 +75,8 @@ def lost(held: IdempotencyRecord) -> AnswerLost:
     kind, thing_id = held.thing or ("", "")
     thing = f" ({kind} {thing_id})" if kind else ""
     return AnswerLost(
-        f"This was done already{thing}, and is not done again; what was answered is not kept.",
-        hint="A key's secret was in that answer alone. Where it is lost, revoke the key and make another."
+        f"This was done already{thing}, and is not done again; its answer is not stored.",
+        hint="A key's secret was only in that answer. If it is lost, revoke the key and make another."
         if kind == "key"
-        else "Read what it was about to see how it stands.",
+        else "Read the object to see its present state.",
     )

@@ -40,11 +40,7 @@ class AdminKey:
 
 
 async def first_start(
-    db: Database,
-    *,
-    tzdata_version: str,
-    keep: Callable[[str], None] | None = None,
-    timezone: str = "UTC",
+    db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None, timezone: str = "UTC"
 ) -> AdminKey | None:
     """Create the workspace `default` and the first administrator. Return None when they exist.
 

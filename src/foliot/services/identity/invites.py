@@ -50,10 +50,10 @@ async def create(
         if expires_at is None:
             expires_at = min(filter(None, (tx.now + LASTS, maker.expires_at)))
         check_expiry(maker, expires_at, tx.now)
-        refuse_stronger(maker, KeyHolder(holder, maker.key_id, frozenset(), expires_at))
+        refuse_stronger(maker, KeyHolder(holder, maker.key_id, frozenset(), expires_at, budget=maker.budget))
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         made = StoredKey(
-            key_id, holder, True, f"Invite of {holder.name}"[:200], key.prefix, frozenset({INVITE}), expires_at,
+            key_id, holder, f"Invite of {holder.name}"[:200], key.prefix, frozenset({INVITE}), expires_at,
             None, None, tx.now, maker.key_id,
         )  # fmt: skip
         await keys.insert_key(
@@ -79,7 +79,7 @@ async def accept(database: Database, caller: Caller) -> CreatedKey:
             raise Denied("The key that made this invite has ended.", hint="Ask for a new one.")
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         made = StoredKey(
-            key_id, holder, True, "Made by an invite", key.prefix, frozenset(), maker.expires_at, None, None,
+            key_id, holder, "Made by an invite", key.prefix, frozenset(), maker.expires_at, None, None,
             tx.now, invite_id,
         )  # fmt: skip
         await keys.insert_key(

@@ -38,18 +38,7 @@ from foliot.storage.identity import keys, members
 from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "CreatedKey",
-    "KeyChanges",
-    "KeyRequest",
-    "RevokedKeys",
-    "StoredKey",
-    "change",
-    "create",
-    "get",
-    "listed",
-    "revoke",
-]
+__all__ = ["CreatedKey", "StoredKey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +93,14 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
             )
         budget = wanted.budget.narrowed(maker.budget)
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
-        refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
+        refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at, budget=budget))
         await keys.insert_key(
             tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker.key_id,
             is_session=wanted.is_session, budget=budget,
         )  # fmt: skip
         await check_key_quota(tx, caller)
         made = StoredKey(
-            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker.key_id,
+            key_id, holder, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker.key_id,
             wanted.is_session, budget,
         )  # fmt: skip
         after = {**_audit_fields(made), "prefix": key.prefix, "principal": str(holder.id)}
@@ -208,8 +197,8 @@ def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
         is_theirs = seen.is_admin or each.holder.id == seen.own
         if not (is_theirs and is_within(caller.holder, each.as_presented)):
             raise Denied(
-                "Among the keys that it made is one that may more than the one that you use.",
-                hint="Use a key that may at least as much, or revoke this one alone.",
+                "One of the keys made with it has more rights than the key you use.",
+                hint="Use a key with at least those rights, or revoke this one alone.",
             )
 
 
@@ -258,7 +247,7 @@ async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
     found = require_found(await keys.lock(tx, key_id, _seen(caller)), "key")
     if found.id != caller.holder.key_id and not is_within(caller.holder, found.as_presented):
         raise Denied(
-            "This key may more than the one that you use.", hint="Use a key that may at least as much."
+            "This key has more rights than the key you use.", hint="Use a key with at least those rights."
         )
     return found
 

@@ -20,8 +20,6 @@ from foliot.storage.jobs import job_search
 from foliot.storage.jobs.job_search import JobFilter
 from foliot.storage.tx import Database, Role
 
-__all__ = ["JobsOfMember", "RemovedMember", "remove"]
-
 _ACTIONS = {"archive": JobAction.ARCHIVE, "hand_over": JobAction.HAND_OVER}
 SHOWN_FAILURES = 3
 

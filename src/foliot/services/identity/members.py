@@ -22,16 +22,7 @@ from foliot.storage.identity import members
 from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "ChangedMember",
-    "Member",
-    "MemberChanges",
-    "MemberFilter",
-    "change",
-    "create",
-    "get",
-    "listed",
-]
+__all__ = ["ChangedMember", "Member", "MemberChanges", "MemberFilter"]
 
 
 async def create(

@@ -28,7 +28,7 @@ from foliot.storage.identity import defaults, keys, workspaces
 from foliot.storage.identity.workspaces import Workspace
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StatusChange
-from foliot.storage.queue import leases, waiting
+from foliot.storage.queue import leases, unclaimed_runs
 from foliot.storage.runs import statistics
 from foliot.storage.timers import fire_quotas, timers
 from foliot.storage.tx import Database, Role, Tx
@@ -36,18 +36,7 @@ from foliot.storage.tx import Database, Role, Tx
 ARCHIVED_AT_ONCE = 100  # jobs in one transaction
 MOST_LOOKS = 3
 _SLUG = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)  # no other text can name one
-__all__ = [
-    "Archiving",
-    "Workspace",
-    "WorkspaceChanges",
-    "archive",
-    "change",
-    "count_jobs",
-    "create",
-    "get",
-    "listed",
-    "would_archive",
-]
+__all__ = ["Workspace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +240,7 @@ async def _archive_jobs_in(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     # Archive before ending runs: then an end promotes no waiting run, completes no job and wakes no dependent.
     writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     for _ in range(MOST_LOOKS):  # a claim or a limit may move a run between two looks
-        found = [run_id for row in rows.values() for run_id in await waiting.unclaimed_of_job(tx, row)]
+        found = [run_id for row in rows.values() for run_id in await unclaimed_runs.unclaimed_of_job(tx, row)]
         if not found:
             break
         await writer.end_unclaimed(found, Cancelled())

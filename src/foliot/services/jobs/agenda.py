@@ -35,18 +35,7 @@ from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "MOST_LINES",
-    "AgendaDensity",
-    "AgendaFilter",
-    "AgendaItem",
-    "AgendaLine",
-    "AgendaPage",
-    "Closure",
-    "Fate",
-    "load_agenda",
-    "load_density",
-]
+__all__ = ["MOST_LINES", "AgendaFilter", "AgendaLine", "Fate"]
 
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)
@@ -127,7 +116,7 @@ async def load_agenda(
 
 
 def _closures(known: Mapping[CalendarId, Calendar], start: datetime, end: datetime) -> tuple[Closure, ...]:
-    """The first closings of each calendar. One that is too dear to evaluate is left out: explain says so of its jobs."""
+    """Return the first closings of each calendar. One that is too dear to evaluate is left out: explain says so of its jobs."""
     found: list[Closure] = []
     for calendar_id, calendar in sorted(known.items(), key=lambda each: each[1].name)[:MOST_CALENDARS]:
         with suppress(ScheduleTooDear):

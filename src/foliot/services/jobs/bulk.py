@@ -16,9 +16,9 @@ from uuid import UUID
 
 from foliot.clock import monotonic
 from foliot.domain.access import Actor, Scope
-from foliot.domain.bulk import BulkOutcome, JobAction, tags_after
+from foliot.domain.bulk import BulkOutcome, JobAction, check_expected_count, tags_after
 from foliot.domain.definition import Definition
-from foliot.domain.errors import FoliotError, Invalid, Unavailable, UnexpectedCount, not_found
+from foliot.domain.errors import FoliotError, Invalid, Unavailable, not_found
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
@@ -40,7 +40,7 @@ from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["BulkOrder", "BulkProgress", "BulkTarget", "JobOutcome", "act"]
+__all__ = ["BulkOrder", "JobOutcome"]
 
 MOST = 10_000
 MOST_TAGS = 50
@@ -122,7 +122,9 @@ async def act(
         found = await _found(tx, target, scope)
     ahead = [job_id for job_id in found if before is None or job_id > before.reached]
     if target.ids is None:
-        _check_count(target, len(ahead) + (before.passed if before else 0), dry_run=dry_run)
+        check_expected_count(
+            "jobs", target.expected_count, len(ahead) + (before.passed if before else 0), dry_run=dry_run
+        )
     done = BulkProgress(
         Tally(len(found)) if before is None else replace(before, found=before.passed + len(ahead))
     )
@@ -190,21 +192,6 @@ async def _found(tx: Tx, target: BulkTarget, scope: Scope) -> list[JobId]:
             f"This filter finds more than {MOST:,} jobs.", pointer="/q", hint="Narrow it, and do it in parts."
         )
     return found
-
-
-def _check_count(target: BulkTarget, count: int, *, dry_run: bool) -> None:
-    if target.expected_count is None and not dry_run:
-        raise Invalid(
-            "By filter this needs expected_count.",
-            pointer="/expected_count",
-            hint=f"It finds {count:,} jobs now; dry_run shows what would become of them.",
-        )
-    if target.expected_count not in (None, count):
-        raise UnexpectedCount(
-            f"This filter finds {count:,} jobs, not {target.expected_count:,}. Nothing was done.",
-            pointer="/expected_count",
-            hint="Look at them again; if they are the ones you mean, send the new count.",
-        )
 
 
 class _AlreadyError(Exception):

@@ -24,18 +24,7 @@ from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "CalendarRow",
-    "change",
-    "create",
-    "delete",
-    "edit",
-    "get",
-    "page",
-    "replan_users",
-    "users",
-    "year",
-]
+__all__ = ["CalendarRow"]
 
 BATCH = 200  # timers locked by one transaction
 NAMED = 5  # names in a refusal
@@ -57,12 +46,7 @@ async def create(
 
 
 async def edit(
-    database: Database,
-    scope: Scope,
-    calendar_id: CalendarId,
-    calendar: Calendar,
-    *,
-    most: int | None = None,
+    database: Database, scope: Scope, calendar_id: CalendarId, calendar: Calendar, *, most: int | None = None
 ) -> int:
     """Replace the calendar. Return how many timers moved."""
     changes = {
@@ -174,11 +158,7 @@ async def page(
 
 
 async def users(
-    database: Database,
-    scope: Scope,
-    calendar_id: CalendarId,
-    cursor: str | None = None,
-    limit: int = 50,
+    database: Database, scope: Scope, calendar_id: CalendarId, cursor: str | None = None, limit: int = 50
 ) -> ListPage[tuple[JobId, str]]:
     """List the jobs that name the calendar or are in its scope, as id and name, by id."""
     [after] = read_cursor(cursor, UUID) or [FIRST_ID]

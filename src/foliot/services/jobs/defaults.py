@@ -24,8 +24,6 @@ from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["DefaultChanges", "WorkspaceDefaults", "apply_unapplied", "change", "get", "set_of_installation"]
-
 log = logging.getLogger(__name__)
 
 BATCH = 200  # jobs in one transaction

@@ -45,7 +45,7 @@ async def process_inbox(database: Database, create: CreateJob) -> int:
             )
             async with database.tx(Role.APP, workspace_id) as tx:
                 await job_inbox.store_result(
-                    tx, entry_id, error=message or "Foliot could not create it; its log says why."
+                    tx, entry_id, error=message or "Foliot could not create it; the server's log says why."
                 )
     return len(entries)
 

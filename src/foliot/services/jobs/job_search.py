@@ -27,7 +27,7 @@ from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.timers import outages
 from foliot.storage.tx import Database, Role
 
-__all__ = ["JobListPage", "RunRecord", "StoredJob", "UpcomingTimes", "ahead", "job", "jobs", "written"]
+__all__ = ["RunRecord", "StoredJob"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()
@@ -90,12 +90,7 @@ async def jobs(
     return JobListPage(page.items, following, total, found is not None and found > COUNTED_TO)
 
 
-async def ahead(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    n: int,
-) -> UpcomingTimes:
+async def ahead(database: Database, scope: Scope, job_id: JobId, n: int) -> UpcomingTimes:
     """Return the next `n` times: none while the job is stopped, and one after a fixed delay."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_job(tx, job_id, scope)

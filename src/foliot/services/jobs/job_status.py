@@ -25,17 +25,7 @@ from foliot.services.settlement.settle_steps import ENGINE_ACTOR
 from foliot.storage.jobs import jobs
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "StatusMove",
-    "archive",
-    "disable",
-    "finish_purges",
-    "pause",
-    "purge",
-    "restore",
-    "resume",
-    "resume_due",
-]
+__all__ = ["StatusMove"]
 
 log = logging.getLogger(__name__)
 
@@ -57,36 +47,20 @@ async def pause(
 
 
 async def disable(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    reason: str | None = None,
+    database: Database, scope: Scope, job_id: JobId, *, reason: str | None = None
 ) -> StatusMove:
     """Stop scheduled runs until a resume."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await disable_in(tx, job_id, scope, reason=reason)
 
 
-async def resume(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    catch_up: bool = False,
-) -> StatusMove:
+async def resume(database: Database, scope: Scope, job_id: JobId, *, catch_up: bool = False) -> StatusMove:
     """Resume. The times that passed become one record; only `catch_up` runs any of them."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await resume_in(tx, job_id, scope, catch_up=catch_up)
 
 
-async def archive(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    detach: bool = False,
-) -> StatusMove:
+async def archive(database: Database, scope: Scope, job_id: JobId, *, detach: bool = False) -> StatusMove:
     """Archive the job with its history. Runs under way continue; others are cancelled."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await archive_in(tx, job_id, scope, detach=detach)
@@ -101,12 +75,7 @@ async def restore(database: Database, scope: Scope, job_id: JobId) -> StatusMove
 
 
 async def purge(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    force: bool = False,
-    detach: bool = False,
+    database: Database, scope: Scope, job_id: JobId, *, force: bool = False, detach: bool = False
 ) -> int:
     """Delete the job with its history. Return how many run records went at once; the janitor deletes the rest.
 

@@ -33,7 +33,7 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StatusChange
-from foliot.storage.queue import run_queue, waiting
+from foliot.storage.queue import run_queue, unclaimed_runs
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -89,31 +89,33 @@ async def pause_in(
 async def _drop_queued(tx: Tx, locked: LockedJob) -> tuple[TimerRow, int]:
     """End the scheduled runs that no worker has as skipped. Return the timer row after that, and how many ended."""
     row, job_id = locked.row, locked.row.job_id
-    paused = advance(row.status, JobEvent.PAUSE)
-    writer, dropped = locked.writer(tx, row._replace(status=paused)), 0
+    status = row.status if row.status is JobStatus.PAUSED else advance(row.status, JobEvent.PAUSE)
+    writer, dropped = locked.writer(tx, row._replace(status=status)), 0
     for _ in range(_ATTEMPTS):  # between two, a claim may make a run wait for a limit, or a limit release one
-        if not (found := await waiting.unclaimed_of_job(tx, row, Trigger.SCHEDULE)):
+        if not (found := await unclaimed_runs.unclaimed_of_job(tx, row, Trigger.SCHEDULE)):
             break
         dropped += len(await writer.end_unclaimed(found, AskedSkip(SkipReason.PAUSED, DROPPED)))
     await finish_settlement(writer)
     return row.with_load(writer.job(job_id).state.load), dropped
 
 
-async def disable_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    reason: str | None = None,
-) -> StatusMove:
+async def disable_in(tx: Tx, job_id: JobId, scope: Scope, *, reason: str | None = None) -> StatusMove:
     locked = await lock_job(tx, job_id, scope)
     await stop(tx, [locked.row], Stop(JobEvent.DISABLE, reason), scope.actor)
     return StatusMove(JobStatus.DISABLED)
 
 
 async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
-    """Pause or disable jobs whose timers are locked, all or none. The number of statements does not grow with the number of jobs."""
+    """Pause or disable jobs whose timers are locked, all or none. A pause of a paused job changes its end and its reason.
+
+    The number of statements does not grow with the number of jobs.
+    """
     order.check(tx.now)
+    if order.event is JobEvent.PAUSE:
+        await _change_pauses(tx, [row for row in rows if row.status is JobStatus.PAUSED], order, by)
+        rows = [row for row in rows if row.status is not JobStatus.PAUSED]
+    if not rows:
+        return
     job_ids = [row.job_id for row in rows]
     facts = {} if order.budget is None else {"budget": order.budget}
     moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason, facts) for row in rows]
@@ -139,6 +141,35 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     await audit.append_many(tx, tx.new_ids(len(entries)), entries)
 
 
+async def _change_pauses(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
+    """Write the new end and reason to the pauses that differ."""
+    pauses = await jobs.list_pauses(tx, [row.job_id for row in rows]) if rows else {}
+    changed = [each for each in pauses.values() if order.dropped or each.differs(order.until, order.reason)]
+    if not changed:
+        return
+    await jobs.change_pauses(tx, [each.job_id for each in changed], order.until, order.reason, by.name)
+    after: dict[str, Any] = {"until": order.until and order.until.isoformat(), "reason": order.reason}
+    if order.dropped:
+        after["dropped_runs"] = order.dropped
+    action = "job.paused" if order.budget is None else "job.auto_paused"
+    entries = [
+        AuditEntry(
+            action,
+            "job",
+            str(each.job_id),
+            by,
+            before={
+                "status": JobStatus.PAUSED.value,
+                "until": each.until and each.until.isoformat(),
+                "reason": each.reason,
+            },
+            after=after,
+        )
+        for each in changed
+    ]
+    await audit.append_many(tx, tx.new_ids(len(entries)), entries)
+
+
 async def _promote_manual(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
     """Promote manual runs that waited behind scheduled runs: those wait for the resume now."""
     if not rows:
@@ -153,24 +184,12 @@ async def _promote_manual(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId,
     await writer.write()
 
 
-async def resume_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    catch_up: bool = False,
-) -> StatusMove:
+async def resume_in(tx: Tx, job_id: JobId, scope: Scope, *, catch_up: bool = False) -> StatusMove:
     locked = await lock_job(tx, job_id, scope, dependents=True)
     return await resume_locked(tx, locked, scope.actor, catch_up=catch_up)
 
 
-async def archive_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    detach: bool = False,
-) -> StatusMove:
+async def archive_in(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool = False) -> StatusMove:
     await release_upstream(tx, job_id, scope, detach=detach)
     locked = await lock_job(tx, job_id, scope)
     row = locked.row
@@ -185,7 +204,7 @@ async def archive_in(
     for _ in range(
         _ATTEMPTS
     ):  # between two attempts a claim may make a run wait for a limit, or a limit release one
-        if not (found := await waiting.unclaimed_of_job(tx, row)):
+        if not (found := await unclaimed_runs.unclaimed_of_job(tx, row)):
             break
         cancelled += len(await writer.end_unclaimed(found, Cancelled()))
     await writer.write()
@@ -207,17 +226,10 @@ async def restore_in(tx: Tx, job_id: JobId, scope: Scope) -> StatusMove:
     return StatusMove(status)
 
 
-async def purge_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    force: bool = False,
-    detach: bool = False,
-) -> int:
+async def purge_in(tx: Tx, job_id: JobId, scope: Scope, *, force: bool = False, detach: bool = False) -> int:
     await release_upstream(tx, job_id, scope, detach=detach)
     locked = await lock_job(tx, job_id, scope)
-    leased = await waiting.leased_of_job(tx, job_id)
+    leased = await unclaimed_runs.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
             f"{len(leased)} of its runs are under way.",

@@ -15,18 +15,11 @@ from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.services.settlement.settle_steps import lock_for_settlement
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import DisabledType, JobTypeDescription
-from foliot.storage.queue import waiting
+from foliot.storage.queue import unclaimed_runs
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = [
-    "DisabledType",
-    "JobTypeDescription",
-    "JobTypesOverview",
-    "look",
-    "release_held_runs",
-    "set_type_enabled",
-]
+__all__ = ["DisabledType", "JobTypeDescription"]
 
 BATCH = 200
 MOST_BATCHES = 50  # in one call; the sweeper does the rest
@@ -83,6 +76,6 @@ async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | No
         found = await job_types.list_released_runs(tx, limit)
         if found:
             writer = await lock_for_settlement(tx, found.values())
-            await writer.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
+            await writer.release(await unclaimed_runs.still_waiting(tx, list(found), WaitsFor.TYPE))
             await finish_settlement(writer)
     return len(found)

@@ -36,7 +36,7 @@ from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["Define", "JobDraft", "WrittenJob", "create", "first_cursor", "get"]
+__all__ = ["WrittenJob"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,7 @@ class LockedJob:
 
 
 async def lock_job(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope | None = None,
-    *,
-    dependents: bool = False,
+    tx: Tx, job_id: JobId, scope: Scope | None = None, *, dependents: bool = False
 ) -> LockedJob:
     """Lock the job's timer and load its context. A job of another workspace, or one that the scope does not show, is not found.
 

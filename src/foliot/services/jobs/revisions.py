@@ -20,7 +20,7 @@ from foliot.storage.jobs import revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Revision", "RevisionChange", "page", "revert"]
+__all__ = ["Revision"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,7 @@ class RevisionChange:
 
 
 async def page(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    cursor: str | None = None,
-    limit: int = 50,
+    database: Database, scope: Scope, job_id: JobId, *, cursor: str | None = None, limit: int = 50
 ) -> ListPage[RevisionChange]:
     """List revisions, newest first."""
     [before] = read_cursor(cursor, number) or [None]

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.explain.hosts import how_to_do
-from foliot.domain.ids import JobId, RoomId
+from foliot.domain.ids import JobId
 from foliot.domain.schedule import Cron, Timetable
 from foliot.domain.schedule_lint import SAME_TARGET, crowded_minute, lint
 from foliot.domain.webhooks import CHECK_IN
@@ -18,7 +18,6 @@ from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
-from foliot.wire.instants import read_id
 
 EVERY_WORKER_HAS = frozenset({"http", "python", CHECK_IN})
 
@@ -90,7 +89,7 @@ async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
     if kind in EVERY_WORKER_HAS and target is None:
         return None
     if kind in await job_types.list_disabled(tx):
-        return f'Jobs of type "{kind}" are switched off in this workspace: nothing of them starts.'
+        return f'Jobs of type "{kind}" are switched off in this workspace: their runs do not start.'
     workers = await explain_queries.list_alive_workers(tx)
     if target is not None:
         assert tx.workspace_id is not None
@@ -98,7 +97,7 @@ async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
         there = [] if host is None else [each for each in workers if each.host_id == host.id]
         if host is None or not there or any(each.does(host.id, kind) for each in there):
             return None
-        return f'Host {host.name} does no jobs of type "{kind}". {how_to_do(kind)}'
+        return f'Host {host.name} runs no jobs of type "{kind}". {how_to_do(kind)}'
     if any(worker.serves(spec.queue, kind) for worker in workers):
         return None
     known = {OFF_BY_DEFAULT, *BRIDGED}.union(*(worker.types for worker in workers))
@@ -111,8 +110,6 @@ async def _warn_missing_room(tx: Tx, job: StoredJob) -> str | None:
     named = (job.definition.config or {}).get("room")
     if job.definition.spec.type != "message" or not isinstance(named, str):
         return None
-    room_id = read_id(named)
-    target = named if room_id is None else RoomId(room_id)
-    if await find_room(tx, target, await agent_of_job(tx, job.id)) is not None:
+    if await find_room(tx, named, await agent_of_job(tx, job.id)) is not None:
         return None
-    return f"{room_not_found(target).message} Its runs fail until there is one."
+    return f"{room_not_found(named).message} Its runs fail until there is one."

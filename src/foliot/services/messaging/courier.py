@@ -38,18 +38,7 @@ from foliot.storage.outbox.outbox import CourierCapacity
 from foliot.storage.outbox.webhooks import LoadedDelivery
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "KEPT",
-    "LEASE",
-    "CourierBatch",
-    "CourierCapacity",
-    "OutgoingMessage",
-    "OutgoingNotice",
-    "Parcel",
-    "prune",
-    "record",
-    "take",
-]
+__all__ = ["CourierCapacity", "OutgoingNotice"]
 
 log = logging.getLogger(__name__)
 

@@ -19,18 +19,7 @@ from foliot.storage.outbox import events
 from foliot.storage.outbox.events import EventFilter, EventPosition, EventRow
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "EventBatch",
-    "EventFilter",
-    "EventPosition",
-    "EventRow",
-    "Subscription",
-    "after",
-    "listen",
-    "prune",
-    "read_event_id",
-    "write_event_id",
-]
+__all__ = ["EventFilter", "EventPosition", "EventRow"]
 
 KEPT = timedelta(hours=1)
 SURE = timedelta(minutes=1)  # renew a watch before some writer can see it as expired

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
+from foliot.domain.errors import NotFound
+from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import Message, MessageKind, Room, key_of_job, key_of_run, sender_of_job
 from foliot.services.messaging.room_steps import (
@@ -12,6 +13,7 @@ from foliot.services.messaging.room_steps import (
     check_message_quota,
     check_room_quota,
     find_room,
+    get_notice_room,
     queue_delivery,
     room_not_found,
 )
@@ -30,7 +32,7 @@ class RunMessage:
     job_name: str
     kind: MessageKind
     text: str
-    room: RoomId | str | None = None
+    room: str | None = None
     new_room: bool = False
 
 
@@ -62,26 +64,24 @@ async def deliver(
         if sent is None:
             found = await rooms.find_message_of_run(tx, letter.run_id)
             if found is None:
-                raise room_not_found(letter.room or room.id)
+                raise room_not_found(letter.room or str(room.id))
             return StoredMessage(found, is_sent_on=False)
         await check_message_quota(tx, quotas, sent)
         return StoredMessage(sent, is_sent_on=await queue_delivery(tx, sent))
 
 
 async def post_notice(
-    database: Database, workspace_id: WorkspaceId, named: RoomId | str, text: str, quotas: Quotas = UNLIMITED
+    database: Database, workspace_id: WorkspaceId, named: str, text: str, quotas: Quotas = UNLIMITED
 ) -> Message:
     """Post a notification into a room. Raise NotFound without such a room."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        room = await find_room(tx, named, None)
-        if room is None:
-            raise room_not_found(named)
+        room = await get_notice_room(tx, named)
         home = await workspaces.get(tx, workspace_id)
         quotas = quotas if home is None else quotas.overlaid(home.quotas)
         sender = sender_of_job(MessageKind.SYSTEM_EVENT)
         sent = await rooms.append(tx, NewMessage(room.id, MessageKind.SYSTEM_EVENT, sender, text))
         if sent is None:
-            raise room_not_found(named)
+            raise NotFound(f"The room {room.name} was deleted.")
         await check_message_quota(tx, quotas, sent)
         await queue_delivery(tx, sent)
         return sent

@@ -16,13 +16,17 @@ from foliot.storage.identity import members, workspaces
 from foliot.storage.jobs import jobs
 from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.tx import Tx
+from foliot.wire.instants import read_id
 
 REMOVED = "The webhook was removed before this was sent."
 
 
-async def find_room(tx: Tx, room: RoomId | str, agent: PrincipalId | None) -> Room | None:
+async def find_room(tx: Tx, room: str, agent: PrincipalId | None) -> Room | None:
     """Return the room with this id or key, when the agent may see it. Without an agent, every room is visible."""
-    return await (rooms.find_by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
+    room_id = read_id(room)
+    return await (
+        rooms.find_by_key(tx, room, agent) if room_id is None else rooms.get(tx, RoomId(room_id), agent)
+    )
 
 
 async def agent_of_job(tx: Tx, job_id: JobId) -> PrincipalId | None:
@@ -32,11 +36,19 @@ async def agent_of_job(tx: Tx, job_id: JobId) -> PrincipalId | None:
     return owner if found is not None and found.principal.is_agent else None
 
 
-def room_not_found(room: RoomId | str) -> NotFound:
+def room_not_found(room: str) -> NotFound:
     return NotFound(
         f"There is no room {room}, or this job may not write in it.",
         hint="Name a room by its id or key; without one, the job gets a room of its own.",
     )
+
+
+async def get_notice_room(tx: Tx, room: str) -> Room:
+    """Return the room of a channel, which may be any room of the workspace."""
+    found = await find_room(tx, room, None)
+    if found is None:
+        raise NotFound(f'There is no room with the id or key "{room}".')
+    return found
 
 
 async def check_room_quota(tx: Tx, quotas: Quotas) -> None:

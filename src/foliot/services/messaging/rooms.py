@@ -1,4 +1,4 @@
-"""Chat rooms: create, share with agents, set webhooks, read and post messages.
+"""Chat rooms: create, share with agents, set webhooks, read and post messages; list deliveries and send failed ones again.
 
 Why: docs/decisions/903-chat-rooms-and-webhooks.md
 """
@@ -6,15 +6,16 @@ Why: docs/decisions/903-chat-rooms-and-webhooks.md
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from foliot.domain.delivery import Delivery, DeliveryState
 from foliot.domain.errors import Conflict, Denied, Invalid, require_found
-from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
+from foliot.domain.ids import LAST_ID, DeliveryId, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
@@ -28,28 +29,14 @@ from foliot.services.messaging.room_steps import (
 )
 from foliot.storage.content import rooms
 from foliot.storage.content.rooms import NewMessage, NewRoom
-from foliot.storage.outbox import outbox
+from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = [
-    "KEEP",
-    "Keep",
-    "MessagePage",
-    "NewRoom",
-    "PostedMessage",
-    "RoomChanges",
-    "change",
-    "create",
-    "delete",
-    "get",
-    "listed",
-    "post",
-    "prune",
-    "read",
-]
+__all__ = ["NewRoom"]
 
 log = logging.getLogger(__name__)
 PRUNED = 2_000  # messages in one step
+AT_ONCE = 1_000  # deliveries sent again by one request
 
 
 class Keep(Enum):
@@ -179,6 +166,38 @@ async def read(
         await _found(tx, caller, room_id)
         found = await rooms.list_messages(tx, room_id, after, limit + 1)
     return MessagePage(found[:limit], len(found) > limit)
+
+
+async def deliveries(
+    database: Database, caller: Caller, room_id: RoomId, before: int, limit: int, state: DeliveryState | None
+) -> list[Delivery]:
+    """List deliveries, newest message first. Those being sent count as waiting."""
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        require_found(await rooms.get(tx, room_id), "room")
+        return await outbox.page(tx, room_id, before, limit, None if state is None else state.value)
+
+
+async def redeliver(
+    database: Database, caller: Caller, room_id: RoomId, ids: Collection[DeliveryId] | None = None
+) -> int:
+    """Send failed deliveries again: these, or all, at most `AT_ONCE`. Return how many."""
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        require_found(await rooms.get(tx, room_id), "room")
+        found = await webhooks.lock(tx, room_id)
+        if found is None:
+            raise Conflict(
+                "This room has no webhook.", hint="Set one first; what was given up is then sent there."
+            )
+        if found.stopped_at is not None:
+            raise Conflict(
+                "This webhook is stopped: its receiver said that it is gone.",
+                hint="Set it again, with the same address or another.",
+            )
+        again = await outbox.send_again(tx, room_id, found.hook.receiver, ids, AT_ONCE)
+        await append_audit(
+            tx, "room.redelivered", ("room", room_id), caller.actor, after={"deliveries": again}
+        )
+        return again
 
 
 async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int:

@@ -6,14 +6,15 @@ from dataclasses import replace as replaced
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, QuotaExceeded, refuse_stale, require_found
+from foliot.domain.errors import Conflict, Invalid, NotFound, QuotaExceeded, refuse_stale, require_found
 from foliot.domain.ids import FIRST_ID, ChannelId, DeliveryId, WorkspaceId
-from foliot.domain.notifications.channel import Channel, ChannelDefinition
+from foliot.domain.notifications.channel import Channel, ChannelDefinition, ChannelKind
 from foliot.domain.notifications.dispatch import PlannedMessage
 from foliot.domain.notifications.texts import trial
 from foliot.domain.secret_references import references
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.identity.audit_steps import append_audit
+from foliot.services.messaging.room_steps import get_notice_room
 from foliot.services.notifications.dispatch import NotifierPolicy, load_site
 from foliot.services.secrets.reference_steps import check_named
 from foliot.storage.identity import workspaces
@@ -29,7 +30,7 @@ async def create(database: Database, scope: Scope, definition: ChannelDefinition
         await workspaces.lock_quota(tx)
         if len(await channels.page(tx, ("", FIRST_ID), MOST_CHANNELS)) == MOST_CHANNELS:
             raise QuotaExceeded(f"A workspace has at most {MOST_CHANNELS} channels.")
-        await _check_secrets(tx, definition, scope)
+        await _check_references(tx, definition, scope)
         channel_id = ChannelId(tx.new_id())
         await channels.insert(tx, channel_id, definition)
         await _note(tx, "channel.created", channel_id, scope, definition)
@@ -42,7 +43,7 @@ async def replace(
     """Replace a channel and start it again, whatever stopped it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await _lock(tx, scope, channel_id)
-        await _check_secrets(tx, definition, scope)
+        await _check_references(tx, definition, scope)
         await channels.update(tx, channel_id, definition)
         await _note(tx, "channel.edited", channel_id, scope, definition)
 
@@ -106,7 +107,17 @@ async def _lock(tx: Tx, scope: Scope, channel_id: ChannelId) -> Channel:
     return found
 
 
-async def _check_secrets(tx: Tx, definition: ChannelDefinition, scope: Scope) -> None:
+async def _check_references(tx: Tx, definition: ChannelDefinition, scope: Scope) -> None:
+    """Refuse a definition that names a room or secrets that do not exist."""
+    if definition.kind is ChannelKind.ROOM:
+        try:
+            await get_notice_room(tx, definition.config["room"])
+        except NotFound as error:
+            raise Invalid(
+                error.message,
+                pointer="/config/room",
+                hint="Use the id or the key; the name of a room is neither.",
+            ) from None
     found = list(references(dict(definition.config)))
     if found:
         await check_named(tx, found, "/config", scope)

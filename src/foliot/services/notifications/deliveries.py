@@ -6,16 +6,16 @@ from dataclasses import replace
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, NotFound, not_found, require_found
+from foliot.domain.errors import Conflict, require_found
 from foliot.domain.ids import LAST_ID, DeliveryId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
-from foliot.services.jobs.visibility_steps import require_visible_job
+from foliot.services.jobs.visibility_steps import require_visible
 from foliot.storage.notifications import channels, deliveries
 from foliot.storage.notifications.deliveries import DeliveryFilter, DeliveryRecord
 from foliot.storage.tx import Database, Role
 
-__all__ = ["DeliveryFilter", "DeliveryRecord", "get", "page", "replay"]
+__all__ = ["DeliveryFilter", "DeliveryRecord"]
 
 
 async def page(
@@ -32,15 +32,7 @@ async def page(
 async def get(database: Database, scope: Scope, delivery_id: DeliveryId) -> DeliveryRecord:
     """Return one delivery; an agent sees those about its own jobs."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await deliveries.get(tx, delivery_id)
-        if found is None or (scope.visible_owner is not None and found.job_id is None):
-            raise not_found("delivery")
-        if scope.visible_owner is not None and found.job_id is not None:
-            try:
-                await require_visible_job(tx, found.job_id, scope)
-            except NotFound:
-                raise not_found("delivery") from None
-    return found
+        return await require_visible(tx, await deliveries.get(tx, delivery_id), "delivery", scope)
 
 
 async def replay(database: Database, scope: Scope, delivery_id: DeliveryId) -> None:

@@ -45,7 +45,7 @@ PRUNED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NotifierPolicy:
-    """What the installation decides: the address in links, and the kinds of channels that get failures without a rule."""
+    """The choices of the installation: the address in links, and the kinds of channels that get failures without a rule."""
 
     base_url: str | None = None
     default_kinds: tuple[ChannelKind, ...] = (ChannelKind.EMAIL,)

@@ -25,7 +25,7 @@ async def check_filter(tx: Tx, text: str) -> None:
         raise
     for term in query.of("owner"):
         if any(isinstance(each, str) and each.lower() == ME for each in term.values):
-            raise Invalid("A rule is nobody's own: name the owner.", pointer="/scope/q")
+            raise Invalid("A rule has no owner, so `me` means no one: name the owner.", pointer="/scope/q")
 
 
 async def find_jobs_of(tx: Tx, text: str, job_ids: Collection[JobId]) -> frozenset[JobId]:

@@ -8,18 +8,16 @@ from datetime import datetime
 from uuid import UUID
 
 from foliot.domain.access import ADMINISTRATOR, Scope
-from foliot.domain.errors import Conflict, Invalid, NotFound, not_found
+from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import LAST_ID, IncidentId, JobId
 from foliot.domain.notifications import incidents as domain
 from foliot.domain.notifications.incidents import Incident
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.audit_steps import append_audit
-from foliot.services.jobs.visibility_steps import require_visible_job
+from foliot.services.jobs.visibility_steps import require_visible
 from foliot.storage.identity import members
 from foliot.storage.notifications import incidents, notices
 from foliot.storage.tx import Database, Role, Tx
-
-__all__ = ["acknowledge", "close", "get", "job_names", "mute", "page", "set_note", "snooze", "unmute"]
 
 Change = Callable[[Incident, datetime, str], Incident]
 
@@ -119,12 +117,4 @@ async def _change(
 
 
 async def _lock(tx: Tx, scope: Scope, incident_id: IncidentId) -> Incident:
-    found = await incidents.lock(tx, incident_id)
-    if found is None or (scope.visible_owner is not None and found.job_id is None):
-        raise not_found("incident")
-    if scope.visible_owner is not None and found.job_id is not None:
-        try:
-            await require_visible_job(tx, found.job_id, scope)
-        except NotFound:
-            raise not_found("incident") from None
-    return found
+    return await require_visible(tx, await incidents.lock(tx, incident_id), "incident", scope)

@@ -18,7 +18,7 @@ from foliot.storage.notifications import channels, event_feeds, notices, notific
 from foliot.storage.notifications.notification_rules import MOST_RULES, RuleRow
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["RuleRow", "create", "delete", "get", "page", "replace"]
+__all__ = ["RuleRow"]
 
 
 async def create(

@@ -17,7 +17,7 @@ from foliot.storage.content import artifacts
 from foliot.storage.content.artifacts import NewArtifact, StoredArtifact
 from foliot.storage.tx import Database, Role
 
-__all__ = ["NewArtifact", "StoredArtifact", "content", "find", "keep", "of_run"]
+__all__ = ["NewArtifact", "StoredArtifact"]
 
 
 async def keep(
@@ -31,7 +31,9 @@ async def keep(
     async with database.tx(Role.ENGINE) as tx:
         holder = await artifacts.find_lease(tx, given)
         if holder is None:
-            raise LeaseLost("This run is another worker's by now, or over: nothing can be added to it.")
+            raise LeaseLost(
+                "This run belongs to another worker now, or has ended: nothing can be added to it."
+            )
         check_count(await artifacts.count_others(tx, given))
         most = default_quota if holder.quota is None else holder.quota
         if most is not None:
@@ -47,12 +49,7 @@ async def of_run(database: Database, scope: Scope, run_id: RunId) -> list[Artifa
         return await artifacts.list_of_run(tx, run_id)
 
 
-async def find(
-    database: Database,
-    scope: Scope,
-    run_id: RunId,
-    name: str,
-) -> StoredArtifact:
+async def find(database: Database, scope: Scope, run_id: RunId, name: str) -> StoredArtifact:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await require_visible_run(tx, run_id, scope)
         found = await artifacts.get(tx, run_id, name)

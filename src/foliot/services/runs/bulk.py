@@ -11,7 +11,8 @@ from enum import StrEnum
 
 from foliot.clock import monotonic
 from foliot.domain.access import Scope
-from foliot.domain.errors import FoliotError, Invalid, NotFound, Unavailable, UnexpectedCount
+from foliot.domain.bulk import check_expected_count
+from foliot.domain.errors import FoliotError, Invalid, NotFound, Unavailable
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL
@@ -67,7 +68,7 @@ async def act(
         )
         result = RunBulkResult(len(page.runs), more=page.next is not None and order.ids is None)
         if order.ids is None:
-            _check_count(order, result.found, dry_run=dry_run)
+            check_expected_count("runs", order.expected_count, result.found, dry_run=dry_run)
         claim = scope.actor.claim
         if claim is not None and not dry_run:
             await idempotency.mark_done(
@@ -115,18 +116,3 @@ def _judge(run: RunRecord, action: RunAction) -> FoliotError | None:
             "This record stands for several planned times that did not run.", hint="Backfill their range."
         )
     return None
-
-
-def _check_count(order: RunBulkOrder, count: int, *, dry_run: bool) -> None:
-    if order.expected_count is None and not dry_run:
-        raise Invalid(
-            "By filter this needs expected_count.",
-            pointer="/expected_count",
-            hint=f"It finds {count:,} runs now; dry_run shows what would become of them.",
-        )
-    if order.expected_count not in (None, count):
-        raise UnexpectedCount(
-            f"This filter finds {count:,} runs, not {order.expected_count:,}. Nothing was done.",
-            pointer="/expected_count",
-            hint="Look at them again; if they are the ones you mean, send the new count.",
-        )

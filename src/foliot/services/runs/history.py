@@ -31,22 +31,7 @@ EVERYTHING = RunFilter()
 BUCKETS, MOST_BUCKETS = 48, 200
 MOST_ERRORS = 50
 
-__all__ = [
-    "AttemptRecord",
-    "ErrorGroup",
-    "NextAttempt",
-    "RecentRun",
-    "RunBucket",
-    "RunFilter",
-    "RunRecord",
-    "RunSummary",
-    "attempts_of",
-    "of_job",
-    "of_workspace",
-    "recent",
-    "run",
-    "summarize",
-]
+__all__ = ["AttemptRecord", "NextAttempt", "RecentRun", "RunFilter", "RunRecord"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from foliot.storage.content.logs import LogChunk, NumberedLine
 from foliot.storage.queue import run_queue
 from foliot.storage.tx import Database, Role
 
-__all__ = ["LogChunk", "LogPage", "NumberedLine", "Progress", "append", "read", "read_tail", "store_progress"]
+__all__ = ["LogChunk", "NumberedLine", "Progress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,7 @@ async def append(database: Database, chunks: Sequence[LogChunk], limits: LogLimi
 
 
 async def read(
-    database: Database,
-    scope: Scope,
-    run_id: RunId,
-    *,
-    after: int = 0,
-    limit: int = 200,
+    database: Database, scope: Scope, run_id: RunId, *, after: int = 0, limit: int = 200
 ) -> LogPage:
     """Read the lines after number `after`.
 

@@ -106,12 +106,7 @@ async def retry_run(
 
 
 async def cancel_run(
-    database: Database,
-    scope: Scope,
-    run_id: RunId,
-    *,
-    reason: str | None = None,
-    force: bool = False,
+    database: Database, scope: Scope, run_id: RunId, *, reason: str | None = None, force: bool = False
 ) -> CancelResult:
     """Cancel a run. An unclaimed run ends at once; the worker of a running one receives the request to stop, or with `force` loses it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -141,13 +136,7 @@ async def cancel_run(
 
 
 async def skip_next(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    *,
-    reason: str,
-    n: int = 1,
-    until: datetime | None = None,
+    database: Database, scope: Scope, job_id: JobId, *, reason: str, n: int = 1, until: datetime | None = None
 ) -> SkippedTimes:
     """Record the next `n` planned times, or those up to `until`, as skipped (operator) instead of running them."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -177,11 +166,7 @@ async def skip_next(
         return SkippedTimes(row.timer.next_at, reason, times, following)
 
 
-async def undo_skip_next(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-) -> None:
+async def undo_skip_next(database: Database, scope: Scope, job_id: JobId) -> None:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         row = (await lock_job(tx, job_id, scope)).row
         if row.skip_next is None:

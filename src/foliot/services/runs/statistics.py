@@ -20,23 +20,7 @@ from foliot.storage.runs.statistics import DayPercentiles, DayTotals, OpenRunCou
 from foliot.storage.scans import Scan
 from foliot.storage.tx import Database, Role
 
-__all__ = [
-    "DayPercentiles",
-    "DayTotals",
-    "JobStats",
-    "OpenRunCounts",
-    "Percentiles",
-    "RollUpStep",
-    "RunTimings",
-    "Totals",
-    "WorkspaceNow",
-    "WorkspaceStats",
-    "job_stats",
-    "roll_up",
-    "totals",
-    "workspace_now",
-    "workspace_stats",
-]
+__all__ = ["DayPercentiles", "DayTotals", "OpenRunCounts", "Percentiles", "RunTimings"]
 
 DAYS = 30
 WEEK = 7
@@ -104,12 +88,7 @@ class RollUpStep:
 
 
 async def job_stats(
-    database: Database,
-    scope: Scope,
-    job_id: JobId,
-    days: int = DAYS,
-    *,
-    percentiles: bool = False,
+    database: Database, scope: Scope, job_id: JobId, days: int = DAYS, *, percentiles: bool = False
 ) -> JobStats:
     """Return figures of the last `days` UTC days, today included; with percentiles of the last MOST_SAMPLED days."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:

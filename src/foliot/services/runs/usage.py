@@ -28,16 +28,7 @@ MOST_JOBS = 100
 MOST_OF_AGENT = 10_000
 REPORTED = 0  # the attempt of usage that was reported for a run as a whole
 
-__all__ = [
-    "JobUsage",
-    "MonthUsage",
-    "SpentBudget",
-    "UsageDay",
-    "list_budgets",
-    "month_usage",
-    "report",
-    "set_budgets",
-]
+__all__ = ["JobUsage", "SpentBudget", "UsageDay"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def find_packed_plan(spec: str, cursor: int) -> PackedPlan | None:
 
 
 def make_packed_plan(spec: str, cursor: int) -> PackedPlan | None:
-    """The same without any cache."""
+    """Make the plan without any cache."""
     rules = rules_of(spec)
     shared = shared_plan_at(rules, instant_of(cursor))
     return None if shared is None else pack_plan(rules, shared)

@@ -23,8 +23,8 @@ from foliot.storage.tx import Tx
 
 NO_ROWS: Mapping[JobId, TimerRow] = MappingProxyType({})
 _REASONS = {
-    JobEvent.COMPLETE: "It has done all it was asked to do.",
-    JobEvent.EXPIRE: "Its time is over.",
+    JobEvent.COMPLETE: "It has completed all its runs.",
+    JobEvent.EXPIRE: "It has reached its end time.",
     JobEvent.FAIL: "Its planned times could not be computed three times in a row.",
 }
 

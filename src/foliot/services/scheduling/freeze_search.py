@@ -15,7 +15,7 @@ from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["FreezeRow", "Seen", "listed", "one"]
+__all__ = ["FreezeRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,7 @@ class Seen:
     at: datetime  # when we looked
 
 
-async def one(
-    database: Database,
-    scope: Scope,
-    freeze_id: FreezeId,
-) -> Seen:
+async def one(database: Database, scope: Scope, freeze_id: FreezeId) -> Seen:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.get(tx, freeze_id)
         visible = await _visible(tx, [] if found is None else [found], scope)
@@ -39,14 +35,9 @@ async def one(
 
 
 async def listed(
-    database: Database,
-    scope: Scope,
-    *,
-    ended: bool = False,
-    cursor: str | None = None,
-    limit: int = 50,
+    database: Database, scope: Scope, *, ended: bool = False, cursor: str | None = None, limit: int = 50
 ) -> Seen:
-    """The newest first: those in force and those to come; with `ended`, also those that are over."""
+    """List freezes, newest first: those in force and those to come; with `ended`, also those that are over."""
     [before] = read_cursor(cursor, UUID) or [LAST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.page(tx, before, limit + 1, ended=ended)

@@ -29,8 +29,8 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow, ReleasedRun, ScopedFreeze
-from foliot.storage.queue import run_queue, waiting
-from foliot.storage.queue.waiting import WaitingRun
+from foliot.storage.queue import run_queue, unclaimed_runs
+from foliot.storage.queue.unclaimed_runs import WaitingRun
 from foliot.storage.runs import explain_queries
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
@@ -245,7 +245,7 @@ async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None
 
 async def _release(tx: Tx, found: Sequence[ReleasedRun]) -> int:
     writer = await lock_for_settlement(tx, (run.job_id for run in found))
-    still = await waiting.still_waiting(tx, [run.run_id for run in found], WaitsFor.FREEZE)
+    still = await unclaimed_runs.still_waiting(tx, [run.run_id for run in found], WaitsFor.FREEZE)
     count = await writer.release(await _paced(tx, still, found))
     await finish_settlement(writer)
     return count

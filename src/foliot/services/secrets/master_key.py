@@ -38,13 +38,13 @@ MOST_LOGGED = 100  # names in the log
 WRONG = "The master keys of this node do not open this installation's secrets: runs that use them fail, and no new ones are taken."
 GIVE_IT = (
     "Start with the FOLIOT_MASTER_KEY, or the master.key in the data directory, that sealed them. Where it is lost: "
-    "`foliot secrets rotate --accept-loss`, then set each secret anew."
+    "`foliot secrets rotate --accept-loss`, then set each secret again."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class MasterKeyUsage:
-    """How many secrets the keys of this node can read."""
+    """The numbers of secrets that the keys of this node can and cannot read."""
 
     present: str | None
     known: tuple[str, ...]

@@ -51,11 +51,11 @@ async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scop
     faults = [_no_such(each, known, root) for each in missing]
     if len(faults) == 1:
         raise faults[0]
-    raise Invalid(f"{len(faults)} secrets are not there.", parts=tuple(faults))
+    raise Invalid(f"{len(faults)} secrets do not exist.", parts=tuple(faults))
 
 
 def _sends(definition: Definition) -> tuple[object, ...]:
-    """The part of a definition that decides which values go where."""
+    """Return the part of a definition that decides which values go where."""
     spec = definition.spec
     return definition.config, spec.type, spec.target, spec.queue, definition.owner_id
 
@@ -86,5 +86,5 @@ def _no_such(wanted: Reference, known: list[str], root: str) -> Invalid:
     return Invalid(
         f'There is no secret "{shown}" in this workspace.',
         pointer=f"{root}{wanted.pointer}",
-        hint=did_you_mean(wanted.name, known) or "An administrator makes it first: `foliot secrets set`.",
+        hint=did_you_mean(wanted.name, known) or "An administrator can create it with `foliot secrets set`.",
     )

@@ -145,7 +145,7 @@ class Vault:
             raise UnreadableError(sealed.key_id, is_known=True) from None
 
     def keyed(self, digest: bytes) -> bytes:
-        """A keyed digest: without the key, the database alone allows no guessing."""
+        """Return a keyed digest: without the key, the database alone allows no guessing."""
         if not self._keys:
             raise no_key()
         return hmac.digest(self._keys[0].raw, b"foliot digest\0" + digest, "sha256")
@@ -160,7 +160,7 @@ class Vault:
         if plain in sealed.box or self.open(b"self-test", sealed) != plain or self._opens(touched):
             raise Unavailable(
                 "The self-test of encryption failed: what was sealed did not come back as it was, or came back changed.",
-                hint="The installed `cryptography` does not work on this machine. Install it anew.",
+                hint="The installed `cryptography` does not work on this machine. Reinstall it.",
             )
 
     def _opens(self, sealed: SealedValue) -> bool:

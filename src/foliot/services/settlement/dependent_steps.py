@@ -27,7 +27,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import dependencies, job_types
 from foliot.storage.jobs.definitions import UnreadableRules
 from foliot.storage.jobs.job_types import DisabledTypes
-from foliot.storage.queue import run_queue, waiting
+from foliot.storage.queue import run_queue, unclaimed_runs
 from foliot.storage.queue.run_queue import UnscheduledRun
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ async def _wake(
 
 
 async def _judge_gate(writer: SettlementWriter, job_id: JobId, edges: Dependencies) -> None:
-    await writer.release(await waiting.at_gate(writer.tx, job_id), {job_id: edges})
+    await writer.release(await unclaimed_runs.at_gate(writer.tx, job_id), {job_id: edges})
 
 
 class _Dependent:

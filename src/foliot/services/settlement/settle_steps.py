@@ -28,11 +28,11 @@ from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.notifications import notices
 from foliot.storage.notifications.notices import NewNotice
-from foliot.storage.queue import leases, run_queue, waiting
+from foliot.storage.queue import leases, run_queue, unclaimed_runs
 from foliot.storage.queue.leases import Lease, SettledAttempt
 from foliot.storage.queue.limits import Permit
 from foliot.storage.queue.run_queue import UnclaimedRun
-from foliot.storage.queue.waiting import WaitingRun
+from foliot.storage.queue.unclaimed_runs import WaitingRun
 from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
@@ -151,7 +151,7 @@ class SettlementWriter:
 
     async def release_all(self, job_id: JobId) -> None:
         """Release all runs that wait for their turn: the job allows overlap, or does so from now on."""
-        queued = await waiting.in_turn(self.tx, job_id)
+        queued = await unclaimed_runs.in_turn(self.tx, job_id)
         for run in queued:
             self.job(job_id).promoted(Promotion.MANUAL, run.run_id)
         await self.release(queued)
@@ -223,7 +223,7 @@ class SettlementWriter:
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
         """Make the next waiting run of each job live. Its gate is judged now: a run that waits for its turn needs no answer."""
-        promoted = {run.job_id: run for run in await waiting.next_in_turn(self.tx, promotions)}
+        promoted = {run.job_id: run for run in await unclaimed_runs.next_in_turn(self.tx, promotions)}
         for job_id, promotion in promotions.items():
             run, job = promoted.get(job_id), self.job(job_id)
             job.promotion = None

@@ -43,7 +43,7 @@ UNREPORTED = Failed(RunError(NO_CHECK_IN, "No check-in came in time."), permanen
 
 @dataclass(frozen=True, slots=True)
 class CheckIn:
-    """What became of a check-in. Without a run it was not recorded, and `sentence` says why."""
+    """The result of a check-in. Without a run it was not recorded, and `sentence` says why."""
 
     run_id: RunId | None
     sentence: str

@@ -49,7 +49,9 @@ async def replace(
         ):
             if before != after:
                 raise Conflict(
-                    f"The {field} of a webhook stays.", pointer=f"/{field}", hint="Create another."
+                    f"The {field} of a webhook cannot be changed.",
+                    pointer=f"/{field}",
+                    hint="Create another.",
                 )
         await _check(tx, scope, definition)
         await incoming_webhooks.update(tx, webhook_id, definition)

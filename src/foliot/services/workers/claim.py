@@ -27,7 +27,7 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.workers import ANY_QUEUE
 
-__all__ = ["ClaimResult", "ClaimSize", "Claimed", "Claimer", "Turns", "Work", "claim", "claim_work"]
+__all__ = ["Claimed"]
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Turns:
 
 
 class ClaimSize(NamedTuple):
-    """How many runs a claim may take: in all, of each workspace, and none of some workspaces and for some receivers."""
+    """The number of runs that a claim may take: in all, of each workspace, and none of some workspaces and for some receivers."""
 
     permits: int
     share: int | None = None  # None divides the permits

@@ -47,8 +47,8 @@ def _hint(target: Target, there: list[str]) -> str:
         more = ", …" if len(there) > NAMED else ""
         return f"There are {', '.join(there[:NAMED])}{more}."
     if target.kind is TargetKind.HOST:
-        return "A host is there once `foliot host` has started on it."
-    return "A server is there once a host has registered it, or a member added it to one."
+        return "A host appears when `foliot host` starts on it."
+    return "A server appears when a host registers it, or a member adds it to one."
 
 
 async def check_host_quota(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:

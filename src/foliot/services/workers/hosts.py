@@ -24,18 +24,7 @@ from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
 
-__all__ = [
-    "Host",
-    "InstanceRow",
-    "add_instance",
-    "change",
-    "change_instance",
-    "delete",
-    "forget_unseen",
-    "get",
-    "page",
-    "remove_instance",
-]
+__all__ = ["InstanceRow"]
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +40,10 @@ class Host:
     instances: Sequence[InstanceRow]
     seen_from: datetime  # when it was read
     bound: Sequence[tuple[JobId, str]] | None = None  # bound jobs; None when not loaded
+
+    @property
+    def revision(self) -> int:
+        return self.row.revision
 
     @property
     def status(self) -> HostStatus:
@@ -75,12 +68,7 @@ async def get(database: Database, scope: Scope, host_id: HostId) -> Host:
         return replace(host, bound=bound[:SHOWN])
 
 
-async def change(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    changes: Mapping[str, Any],
-) -> Host:
+async def change(database: Database, scope: Scope, host_id: HostId, changes: Mapping[str, Any]) -> Host:
     """Change labels and capacity. Runs under way continue; the next claim keeps to the new capacity."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await _locked(tx, host_id)
@@ -98,13 +86,7 @@ async def change(
         return await _shown(tx, host_id)
 
 
-async def delete(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    *,
-    force: bool = False,
-) -> None:
+async def delete(database: Database, scope: Scope, host_id: HostId, *, force: bool = False) -> None:
     """Delete the host with its instances. Refused while it is online, and while jobs are bound to it unless `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
@@ -143,11 +125,7 @@ async def forget_unseen(database: Database, silent_for: timedelta, most: int = F
 
 
 async def add_instance(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    name: str,
-    labels: Mapping[str, str],
+    database: Database, scope: Scope, host_id: HostId, name: str, labels: Mapping[str, str]
 ) -> InstanceRow:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
@@ -192,12 +170,7 @@ async def change_instance(
 
 
 async def remove_instance(
-    database: Database,
-    scope: Scope,
-    host_id: HostId,
-    instance_id: InstanceId,
-    *,
-    force: bool = False,
+    database: Database, scope: Scope, host_id: HostId, instance_id: InstanceId, *, force: bool = False
 ) -> None:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await _locked(tx, host_id)
@@ -270,5 +243,5 @@ def _refuse_bound(what: str, bound: Sequence[tuple[JobId, str]]) -> None:
     more = " and more" if len(bound) > NAMED else ""
     raise Conflict(
         f"{what} is the target of {shown}{more}.",
-        hint="Give these jobs another target first. With force=true it goes, and their runs wait until it is there again.",
+        hint="Give these jobs another target first. With force=true it is removed, and their runs wait until it exists again.",
     )

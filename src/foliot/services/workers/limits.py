@@ -16,7 +16,7 @@ from foliot.storage.queue import limits, run_queue
 from foliot.storage.queue.limits import WHOLE, Limit, LimitName, Permit
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["WHOLE", "Limit", "get", "list_limits", "recount", "set_limit", "take_away"]
+__all__ = ["WHOLE", "Limit"]
 
 BATCH = 500
 MOST = 1_000_000

@@ -14,21 +14,7 @@ from foliot.storage.workers import overview
 from foliot.storage.workers import workers as worker_rows
 from foliot.storage.workers.overview import LeaseOverview, QueueOverview, WorkerOverview, WorkspaceShare
 
-__all__ = [
-    "LeaseOverview",
-    "Queue",
-    "Unserved",
-    "WorkerOverview",
-    "WorkspaceShare",
-    "forget_lost",
-    "leases",
-    "nobody_serves",
-    "queues",
-    "remedy",
-    "shares",
-    "unserved",
-    "workers",
-]
+__all__ = ["LeaseOverview", "WorkerOverview", "WorkspaceShare"]
 
 LOST_SHOWN = timedelta(days=1)
 NAMES_KEPT = timedelta(days=400)

@@ -215,8 +215,8 @@ async def keep(
 
 def gone() -> WorkerGone:
     return WorkerGone(
-        "This worker is not registered, or was silent for so long that its runs went to others.",
-        hint="Register again and go on under the new id.",
+        "This worker is not registered, or was silent for too long, and its runs went to others.",
+        hint="Register again and continue with the new id.",
     )
 
 

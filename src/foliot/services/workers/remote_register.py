@@ -122,7 +122,7 @@ async def _register_host(
     if held is not None:
         raise Conflict(
             f'The server "{held[0]}" is on the host "{held[1]}", which is online with the key of another member.',
-            hint="Move it there by `foliot hosts move-server`, or stop that host first.",
+            hint="Move it there with `foliot hosts move-server`, or stop that host first.",
         )
     # In one order: two hosts that take over from each other must not deadlock.
     for name in sorted(set(host.instances)):

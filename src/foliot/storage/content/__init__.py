@@ -1,1 +1,1 @@
-"""What runs and users store: logs, artifacts, progress, chat rooms, secrets."""
+"""Content that runs and users store: logs, artifacts, progress, chat rooms, secrets."""

@@ -22,7 +22,6 @@ class StoredKey:
 
     id: KeyId
     holder: Principal
-    is_holder_active: bool
     name: str
     prefix: str
     scopes: frozenset[str]
@@ -42,7 +41,7 @@ class StoredKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyVisibility:
-    """Which keys a caller sees: its own; an administrator the workspace's; a system key the installation's."""
+    """The keys that a caller sees: its own; an administrator the workspace's; a system key the installation's."""
 
     own: PrincipalId
     is_admin: bool
@@ -169,12 +168,12 @@ async def lock_maker(tx: Tx, key_id: KeyId) -> bool:
 
 
 async def session_maker(tx: Tx, key_id: KeyId) -> Maker | None:
-    """The key that a session was opened with; None for a key that is no session."""
+    """Return the key that a session was opened with; None for a key that is no session."""
     return await tx.fetch_one_as(Maker, sql.keys.session_maker, {"id": key_id})
 
 
 async def maker_of(tx: Tx, key_id: KeyId) -> Maker | None:
-    """The key that made this one, if it is still valid."""
+    """Return the key that made this one, if it is still valid."""
     return await tx.fetch_one_as(Maker, sql.keys.maker_of, {"id": key_id})
 
 

@@ -28,7 +28,7 @@ UPDATE api_keys SET last_used_at = %(now)s
 -- name: page
 -- A caller's own keys; for an administrator the workspace's; for a system key the installation's.
 SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
-       principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
+       principals.name AS "holder.name", principals.role AS "holder.role", api_keys.name,
        api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
        api_keys.session AS is_session, api_keys.max_jobs AS "budget.max_jobs", api_keys.min_interval AS "budget.min_interval"
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
@@ -90,7 +90,7 @@ SELECT id, workspace_id, revoked_at IS NULL AND (expires_at IS NULL OR expires_a
 
 -- name: lock_made
 SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
-       principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
+       principals.name AS "holder.name", principals.role AS "holder.role", api_keys.name,
        api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
        api_keys.session AS is_session
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id

@@ -76,7 +76,7 @@ class UnreadableRules(Rules):
     ) -> Job:
         raise ScheduleInvalid(
             f"The stored rules of this job cannot be read: {self.why}",
-            hint="Edit the job to write them anew.",
+            hint="Edit the job to store them again.",
         )
 
 

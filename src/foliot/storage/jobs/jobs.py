@@ -67,9 +67,8 @@ class StoredJob:
     last_run_id: RunId | None
     last_run_status: RunStatus | None
     last_error: str | None
-    owner_name: (
-        str | None
-    )  # None also for an administrator of the installation, whom a workspace does not see
+    # None also for an administrator of the installation, whom a workspace does not see.
+    owner_name: str | None
 
 
 _LOOKED_UP = {"owner_name": "(SELECT principals.name FROM principals WHERE principals.id = jobs.owner_id)"}
@@ -82,6 +81,19 @@ class RevisionAuthor:
 
     name: str
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPause:
+    """The end and the reason of a pause that is in force."""
+
+    job_id: JobId
+    until: datetime | None
+    reason: str | None
+
+    def differs(self, until: datetime | None, reason: str | None) -> bool:
+        """Return whether a pause with this end and reason would change it. Without a reason, its own stays."""
+        return self.until != until or (reason is not None and self.reason != reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +128,15 @@ async def insert(
     tx: Tx, job_id: JobId, definition: Definition, status: JobStatus, timer: Timer, by: str
 ) -> None:
     """Insert a job and its timer in the transaction's workspace."""
-    spec = definition.spec
+    written = {"status": status.value, "status_reason": None, "by": by}
     with one_per_imported_record():
-        await tx.execute(
-            sql.jobs.insert,
-            {
-                "id": job_id,
-                "name": definition.name,
-                "type": spec.type,
-                "queue": spec.queue,
-                "tags": list(spec.tags),
-                "owner_id": definition.owner_id,
-                "definition": Jsonb(definition_json(definition)),
-                "status": status.value,
-                "status_reason": None,
-                "by": by,
-            },
-        )
+        await tx.execute(sql.jobs.insert, _columns(job_id, definition) | written)
     await tx.execute(
         sql.timers.insert,
         {
             "job_id": job_id,
             "status": status.value,
-            "spec": spec_text(spec),
+            "spec": spec_text(definition.spec),
             "schedule_rev": 1,
             "cursor_at": timer.cursor,
             "due_at": timer.due_at,
@@ -177,28 +175,41 @@ async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
 async def edit(
     tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: RevisionAuthor
 ) -> None:
-    spec = definition.spec
+    written = {"revision": revision, "schedule_rev": schedule_rev, "by": author.name, "note": author.note}
     with one_per_imported_record():
-        await tx.execute(
-            sql.jobs.edit,
-            {
-                "id": job_id,
-                "name": definition.name,
-                "type": spec.type,
-                "queue": spec.queue,
-                "tags": list(spec.tags),
-                "owner_id": definition.owner_id,
-                "definition": Jsonb(definition_json(definition)),
-                "revision": revision,
-                "schedule_rev": schedule_rev,
-                "by": author.name,
-                "note": author.note,
-            },
-        )
+        await tx.execute(sql.jobs.edit, _columns(job_id, definition) | written)
+
+
+def _columns(job_id: JobId, definition: Definition) -> dict[str, Any]:
+    """Return the columns that a definition fills."""
+    spec = definition.spec
+    return {
+        "id": job_id,
+        "name": definition.name,
+        "type": spec.type,
+        "queue": spec.queue,
+        "tags": list(spec.tags),
+        "owner_id": definition.owner_id,
+        "definition": Jsonb(definition_json(definition)),
+    }
 
 
 async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> None:
     await tx.execute(sql.jobs.set_paused_until, {"ids": list(job_ids), "until": until})
+
+
+async def list_pauses(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, JobPause]:
+    """Return the pauses of those of these jobs that are paused."""
+    found = await tx.fetch_as(JobPause, sql.jobs.list_pauses, {"ids": list(job_ids)})
+    return {each.job_id: each for each in found}
+
+
+async def change_pauses(
+    tx: Tx, job_ids: Sequence[JobId], until: datetime | None, reason: str | None, by: str
+) -> None:
+    """Give paused jobs another end, and another reason unless it is None."""
+    params = {"ids": list(job_ids), "until": until, "reason": reason, "by": by}
+    await tx.execute(sql.jobs.change_pauses, params)
 
 
 async def list_due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:

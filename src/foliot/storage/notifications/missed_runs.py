@@ -1,4 +1,4 @@
-"""What should have happened and did not: timers that nobody fired, runs that do not start or end, and ends that are near."""
+"""Find what should have happened and did not: timers that nobody fired, runs that do not start or end, and ends that are near."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from foliot.domain.schedule import SkipReason
 from foliot.storage.arrays import Packer, ints, packed, texts, uuids
 from foliot.storage.queries import sql
 from foliot.storage.queue.limits import LimitName, Permit, name_columns
-from foliot.storage.queue.waiting import WaitingRun
+from foliot.storage.queue.unclaimed_runs import WaitingRun
 from foliot.storage.timers.timers import TimerRow, queue_address
 from foliot.storage.tx import Tx
 

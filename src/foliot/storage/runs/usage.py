@@ -15,7 +15,7 @@ from foliot.storage.tx import Tx
 
 
 class UsageRow(NamedTuple):
-    """What one attempt used of one unit."""
+    """The usage of one unit by one attempt."""
 
     workspace_id: WorkspaceId
     job_id: JobId

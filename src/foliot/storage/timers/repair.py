@@ -20,7 +20,7 @@ from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Row, Tx
 
 MOST_ORPHANS = 1_000  # newest records of a job among which open runs without a queue row are searched
-RUN_LOST = RunError("run_lost", "This run was open, yet nobody had it: it was found and ended by the repair.")
+RUN_LOST = RunError("run_lost", "This run was open, but in no queue and with no worker; the repair ended it.")
 
 
 @dataclass(frozen=True, slots=True)

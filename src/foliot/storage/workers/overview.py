@@ -98,7 +98,7 @@ async def list_unserved(
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceShare:
-    """What one workspace has ready and running. `held`: runs that wait for a limit of their own."""
+    """The runs of one workspace that are ready and running. `held`: runs that wait for a limit of their own."""
 
     id: WorkspaceId
     slug: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from foliot.domain.ids import CalendarId
 from foliot.domain.schedule.calendar import CalendarScope
@@ -17,7 +17,7 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import calendars
 from foliot.services.jobs.holiday_days import country_days, supported_countries
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.mapping.calendars import (
@@ -28,7 +28,7 @@ from foliot.web.mapping.calendars import (
     year_out,
 )
 from foliot.web.mapping.dry_run import calendar_preview_out
-from foliot.web.preconditions import IfMatch, read_if_match
+from foliot.web.preconditions import IfMatch, expecting
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import (
     MOST_YEARS,
@@ -47,13 +47,7 @@ from foliot.wire.dry_run import CalendarDryRunOut
 from foliot.wire.shape import Page
 
 routes = api_router("calendars")
-
-
-async def _calendar_id(calendar_id: PathId) -> CalendarId:
-    return CalendarId(id_of("calendar", calendar_id))
-
-
-CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]
+CalendarIdIn = Annotated[CalendarId, path_id("calendar_id")]
 # The second argument bounds the jobs that are planned again: a preview locks their timers.
 CalendarVerb = Callable[[Database, int | None], Awaitable[CalendarId]]
 
@@ -155,7 +149,9 @@ async def replace_calendar(
 ) -> CalendarOut | CalendarDryRunOut:
     """Replace the calendar; the jobs that use it are planned again at once."""
     new = calendar_from(calendar, caller.workspace.default_timezone)
-    scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
+    scope = await expecting(
+        caller.scope, if_match, lambda: calendars.get(db, caller.workspace_id, calendar_id)
+    )
 
     async def verb(db: Database, most: int | None) -> CalendarId:
         await calendars.edit(db, scope, calendar_id, new, most=most)
@@ -174,7 +170,9 @@ async def change_calendar(
     if_match: IfMatch = None,
 ) -> CalendarOut | CalendarDryRunOut:
     """Change the fields that are named; `rules` is one field."""
-    scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
+    scope = await expecting(
+        caller.scope, if_match, lambda: calendars.get(db, caller.workspace_id, calendar_id)
+    )
     changes = calendar_changes_from(change)
 
     async def verb(db: Database, most: int | None) -> CalendarId:
@@ -199,7 +197,9 @@ async def delete_calendar(
     if_match: IfMatch = None,
 ) -> Response | None:
     """Refused while jobs use it, unless `force` removes it from them."""
-    scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
+    scope = await expecting(
+        caller.scope, if_match, lambda: calendars.get(db, caller.workspace_id, calendar_id)
+    )
 
     async def verb(db: Database, most: int | None) -> CalendarId:
         await calendars.delete(db, scope, calendar_id, detach=force, most=most)
@@ -253,10 +253,3 @@ async def _get(db: Database, caller: Caller, calendar_id: CalendarId, response: 
     row = await calendars.get(db, caller.workspace_id, calendar_id)
     response.headers["ETag"] = f'"{row.revision}"'
     return calendar_out(row)
-
-
-async def _seen(db: Database, caller: Caller, calendar_id: CalendarId, if_match: str | None) -> int | None:
-    """Return the revision that If-Match names; the verb checks it again under its lock."""
-    if if_match is None:
-        return None
-    return read_if_match(if_match, (await calendars.get(db, caller.workspace_id, calendar_id)).revision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Response
+from fastapi import Response
 
 from foliot.domain.ids import ChannelId
 from foliot.domain.notifications.channel import Channel
@@ -13,23 +13,17 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.notifications import channels, deliveries
 from foliot.services.notifications.deliveries import DeliveryRecord
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, TheEgressPolicy, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, TheEgressPolicy, path_id
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import SharedEditor, SharedOperator, SharedViewer
 from foliot.web.mapping.notifications import channel_from, channel_out, notice_delivery_out
-from foliot.web.preconditions import IfMatch, read_if_match
+from foliot.web.preconditions import IfMatch, expecting
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.notifications import ChannelDeletion, ChannelIn, ChannelOut, NoticeDeliveryOut
 from foliot.wire.shape import Page
 
 routes = api_router("channels")
-
-
-async def _channel_id(channel_id: PathId) -> ChannelId:
-    return ChannelId(id_of("channel", channel_id))
-
-
-ChannelIdIn = Annotated[ChannelId, Depends(_channel_id)]
+ChannelIdIn = Annotated[ChannelId, path_id("channel_id")]
 
 
 @routes.post(
@@ -45,10 +39,7 @@ async def create_channel(
         channel_id = await channels.create(db, caller.scope, definition)
         return await channels.get(db, caller.workspace_id, channel_id)
 
-    made = await write.apply_or_preview(verb, channel_out, channel_out)
-    if not write.dry_run:
-        write.set_location(f"channels/{made.id}")
-    return made
+    return await write.create("channels", verb, channel_out)
 
 
 @routes.get("/channels")
@@ -82,13 +73,13 @@ async def replace_channel(
 ) -> ChannelOut:
     """Replace the channel and start it again: refused addresses are tried anew."""
     definition = channel_from(channel, reach.egress_allow)
-    scope = caller.scope.expecting(await _seen(db, caller, channel_id, if_match))
+    scope = await expecting(caller.scope, if_match, lambda: channels.get(db, caller.workspace_id, channel_id))
 
     async def verb(db: Database) -> Channel:
         await channels.replace(db, scope, channel_id, definition)
         return await channels.get(db, caller.workspace_id, channel_id)
 
-    return await write.apply_or_preview(verb, channel_out, channel_out, Hint.OUTBOX)
+    return await write.apply(verb, channel_out, Hint.OUTBOX)
 
 
 @routes.delete(
@@ -101,7 +92,7 @@ async def delete_channel(
     channel_id: ChannelIdIn, caller: SharedEditor, db: Db, write: Writing, if_match: IfMatch = None
 ) -> Response | None:
     """Refused while rules send to it. What waits in it is given up."""
-    scope = caller.scope.expecting(await _seen(db, caller, channel_id, if_match))
+    scope = await expecting(caller.scope, if_match, lambda: channels.get(db, caller.workspace_id, channel_id))
     return await write.delete_or_preview(
         lambda db: channels.delete(db, scope, channel_id), lambda _: ChannelDeletion(deleted=channel_id)
     )
@@ -129,7 +120,7 @@ async def send_test_message(
         delivery_id = await channels.send_test(db, caller.scope, channel_id)
         return await deliveries.get(db, caller.scope, delivery_id)
 
-    return await write.apply_or_preview(verb, notice_delivery_out, notice_delivery_out, Hint.OUTBOX)
+    return await write.apply(verb, notice_delivery_out, Hint.OUTBOX)
 
 
 async def _set_enabled(channel_id: ChannelId, caller: Caller, write: Writing, *, enabled: bool) -> ChannelOut:
@@ -137,11 +128,4 @@ async def _set_enabled(channel_id: ChannelId, caller: Caller, write: Writing, *,
         await channels.set_enabled(db, caller.scope, channel_id, enabled=enabled)
         return await channels.get(db, caller.workspace_id, channel_id)
 
-    return await write.apply_or_preview(verb, channel_out, channel_out, Hint.OUTBOX)
-
-
-async def _seen(db: Database, caller: Caller, channel_id: ChannelId, if_match: str | None) -> int | None:
-    """Return the revision that If-Match names; the verb checks it again under its lock."""
-    if if_match is None:
-        return None
-    return read_if_match(if_match, (await channels.get(db, caller.workspace_id, channel_id)).revision)
+    return await write.apply(verb, channel_out, Hint.OUTBOX)

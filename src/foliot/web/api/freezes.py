@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import FreezeId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.scheduling import freeze_search, freezes
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.mapping.calendars import freeze_from, freeze_out, freeze_preview_out
@@ -21,13 +21,7 @@ from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.shape import Page
 
 routes = api_router("freezes")
-
-
-async def _freeze_id(freeze_id: PathId) -> FreezeId:
-    return FreezeId(id_of("freeze", freeze_id))
-
-
-FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
+FreezeIdIn = Annotated[FreezeId, path_id("freeze_id")]
 LIFTING = {**dry_run_response(FreezeLiftOut), **NOT_FOUND, **CONFLICT}
 
 

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from foliot.domain.ids import HostId, InstanceId
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller
 from foliot.services.workers import hosts
 from foliot.services.workers.hosts import Host
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.mapping.fleet import host_out, instance_out
-from foliot.web.preconditions import IfMatch, read_if_match
+from foliot.web.preconditions import IfMatch, expecting
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.fleet import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
 from foliot.wire.shape import Page
 
 routes = api_router("hosts")
-
-
-async def _host_id(host_id: PathId) -> HostId:
-    return HostId(id_of("host", host_id))
-
-
-async def _instance_id(instance_id: PathId) -> InstanceId:
-    return InstanceId(id_of("server instance", instance_id))
-
-
-HostIdIn = Annotated[HostId, Depends(_host_id)]
-InstanceIdIn = Annotated[InstanceId, Depends(_instance_id)]
+HostIdIn = Annotated[HostId, path_id("host_id")]
+InstanceIdIn = Annotated[InstanceId, path_id("instance_id", "server instance")]
 
 
 @routes.get("/hosts")
@@ -61,10 +50,10 @@ async def change_host(
     if_match: IfMatch = None,
 ) -> HostOut:
     """Change the fields that are named: labels and capacity."""
-    seen = await _seen(db, caller, host_id, if_match)
+    scope = await expecting(caller.scope, if_match, lambda: hosts.get(db, caller.scope, host_id))
     changes = change.model_dump(exclude_unset=True)
     return await write.apply_or_preview(
-        lambda stage: hosts.change(stage, caller.scope.expecting(seen), host_id, changes),
+        lambda stage: hosts.change(stage, scope, host_id, changes),
         lambda changed: _tagged(changed, write.response),
         host_out,
         Hint.READY,
@@ -86,11 +75,11 @@ async def delete_host(
     if_match: IfMatch = None,
 ) -> Response | None:
     """Delete the host and its instances. Refused while it is online; while jobs must run there, `force` leaves them waiting."""
-    seen = await _seen(db, caller, host_id, if_match)
+    scope = await expecting(caller.scope, if_match, lambda: hosts.get(db, caller.scope, host_id))
 
     async def verb(stage: Database) -> Host:
         found = await hosts.get(stage, caller.scope, host_id)
-        await hosts.delete(stage, caller.scope.expecting(seen), host_id, force=force)
+        await hosts.delete(stage, scope, host_id, force=force)
         return found
 
     return await write.delete_or_preview(verb, host_out)
@@ -105,26 +94,20 @@ async def add_instance(
     host_id: HostIdIn, instance: InstanceIn, caller: SharedEditor, write: Writing
 ) -> InstanceOut:
     """Add a server instance that jobs can name as target. Hosts register their instances themselves."""
-    return await write.apply_or_preview(
+    return await write.apply(
         lambda db: hosts.add_instance(db, caller.scope, host_id, instance.name, instance.labels),
-        instance_out,
         instance_out,
     )
 
 
 @routes.patch("/hosts/{host_id}/instances/{instance_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_instance(
-    host_id: HostIdIn,
-    instance_id: InstanceIdIn,
-    change: InstanceChange,
-    caller: SharedEditor,
-    write: Writing,
+    host_id: HostIdIn, instance_id: InstanceIdIn, change: InstanceChange, caller: SharedEditor, write: Writing
 ) -> InstanceOut:
     """Change its labels, or move it to another host together with its waiting runs."""
     to = None if change.host_id is None else HostId(change.host_id)
-    return await write.apply_or_preview(
+    return await write.apply(
         lambda db: hosts.change_instance(db, caller.scope, host_id, instance_id, labels=change.labels, to=to),
-        instance_out,
         instance_out,
         Hint.READY,
     )
@@ -153,12 +136,5 @@ async def remove_instance(
 
 
 def _tagged(host: Host, response: Response) -> HostOut:
-    response.headers["ETag"] = f'"{host.row.revision}"'
+    response.headers["ETag"] = f'"{host.revision}"'
     return host_out(host)
-
-
-async def _seen(db: Database, caller: Caller, host_id: HostId, if_match: str | None) -> int | None:
-    """Return the revision that If-Match names; the verb checks it again under its lock."""
-    if if_match is None:
-        return None
-    return read_if_match(if_match, (await hosts.get(db, caller.scope, host_id)).row.revision)

@@ -101,7 +101,7 @@ def reasons_of(error: FoliotError | RequestValidationError) -> list[str]:
 
 
 def _rule_name(job_name: str, job_id: str, title: str) -> str:
-    """One name for one rule of one job: a second import finds it."""
+    """Return one name for one rule of one job: a second import finds it."""
     return _cut(clean_name(job_name), f": {title} ({job_id[-12:]})")
 
 

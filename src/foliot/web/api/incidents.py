@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
-from fastapi import Depends, Query
+from fastapi import Query
 
 from foliot.domain.access import Scope
 from foliot.domain.delivery import DeliveryState
@@ -14,7 +14,7 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.notifications import deliveries, incidents
 from foliot.services.notifications.deliveries import DeliveryFilter, DeliveryRecord
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Write, Writing
 from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.mapping.notifications import incident_out, notice_delivery_out
@@ -27,16 +27,8 @@ routes = api_router("incidents")
 CHANGES = {**NOT_FOUND, **CONFLICT}
 
 
-async def _incident_id(incident_id: PathId) -> IncidentId:
-    return IncidentId(id_of("incident", incident_id))
-
-
-async def _delivery_id(delivery_id: PathId) -> DeliveryId:
-    return DeliveryId(id_of("delivery", delivery_id))
-
-
-IncidentIdIn = Annotated[IncidentId, Depends(_incident_id)]
-DeliveryIdIn = Annotated[DeliveryId, Depends(_delivery_id)]
+IncidentIdIn = Annotated[IncidentId, path_id("incident_id")]
+DeliveryIdIn = Annotated[DeliveryId, path_id("delivery_id")]
 IncidentVerb = Callable[[Database, Scope, IncidentId], Awaitable[None]]
 
 
@@ -152,7 +144,7 @@ async def replay_delivery(
         await deliveries.replay(db, caller.scope, delivery_id)
         return await deliveries.get(db, caller.scope, delivery_id)
 
-    return await write.apply_or_preview(verb, notice_delivery_out, notice_delivery_out, Hint.OUTBOX)
+    return await write.apply(verb, notice_delivery_out, Hint.OUTBOX)
 
 
 async def _change(write: Write, incident_id: IncidentId, change: IncidentVerb) -> IncidentOut:
@@ -163,7 +155,4 @@ async def _change(write: Write, incident_id: IncidentId, change: IncidentVerb) -
         found = await incidents.get(db, scope, incident_id)
         return incident_out(found, at, await incidents.job_names(db, scope, [found]))
 
-    def shown(incident: IncidentOut) -> IncidentOut:
-        return incident
-
-    return await write.apply_or_preview(verb, shown, shown)
+    return await write.apply(verb, lambda changed: changed)

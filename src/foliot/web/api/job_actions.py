@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Body
 
-from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_search, job_status
@@ -46,12 +45,12 @@ async def run_job(
     asked: Annotated[RunIn, Body()] = NO_RUN,
 ) -> RunOut | RunDryRunOut:
     """Start a run now, independent of the schedule. Behind a live run it waits."""
-
-    async def verb(db: Database) -> RunId:
-        scope = caller.scope.expecting(seen)
-        return await run_control.run_now(db, scope, job_id, input=asked.input, override=asked.override)
-
-    return await write.run(verb, Hint.READY, creates=True)
+    scope = caller.scope.expecting(seen)
+    return await write.run(
+        lambda db: run_control.run_now(db, scope, job_id, input=asked.input, override=asked.override),
+        Hint.READY,
+        creates=True,
+    )
 
 
 @routes.post("/jobs/{job_id}/pause", responses=REFUSALS)
@@ -62,16 +61,17 @@ async def pause_job(
     write: Writing,
     asked: Annotated[PauseIn, Body()] = NO_PAUSE,
 ) -> JobOut | DryRunOut:
-    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue."""
+    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue.
 
-    async def verb(db: Database) -> JobId:
-        scope = caller.scope.expecting(seen)
-        await job_status.pause(
+    The pause of a paused job gets this end; its reason stays unless another is given.
+    """
+    scope = caller.scope.expecting(seen)
+    return await write.job(
+        job_id,
+        lambda db: job_status.pause(
             db, scope, job_id, reason=asked.reason, until=asked.until, drop_queued=asked.drop_queued
-        )
-        return job_id
-
-    return await write.job(job_id, verb)
+        ),
+    )
 
 
 @routes.post("/jobs/{job_id}/disable", responses=REFUSALS)
@@ -83,12 +83,8 @@ async def disable_job(
     asked: Annotated[DisableIn, Body()] = NO_DISABLE,
 ) -> JobOut | DryRunOut:
     """Disable the job: a pause without an end. `resume` enables it again."""
-
-    async def verb(db: Database) -> JobId:
-        await job_status.disable(db, caller.scope.expecting(seen), job_id, reason=asked.reason)
-        return job_id
-
-    return await write.job(job_id, verb)
+    scope = caller.scope.expecting(seen)
+    return await write.job(job_id, lambda db: job_status.disable(db, scope, job_id, reason=asked.reason))
 
 
 @routes.post("/jobs/{job_id}/resume", responses=REFUSALS)
@@ -100,12 +96,10 @@ async def resume_job(
     asked: Annotated[ResumeIn, Body()] = NO_RESUME,
 ) -> JobOut | DryRunOut:
     """Start the schedule again. Missed times become one record, and only `catch_up` runs any of them."""
-
-    async def verb(db: Database) -> JobId:
-        await job_status.resume(db, caller.scope.expecting(seen), job_id, catch_up=asked.catch_up)
-        return job_id
-
-    return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
+    scope, catch_up = caller.scope.expecting(seen), asked.catch_up
+    return await write.job(
+        job_id, lambda db: job_status.resume(db, scope, job_id, catch_up=catch_up), Hint.TIMERS, Hint.READY
+    )
 
 
 @routes.post("/jobs/{job_id}/restore", responses=REFUSALS)
@@ -113,12 +107,8 @@ async def restore_job(
     job_id: JobIdIn, caller: Editor, seen: ExpectedRevision, write: Writing
 ) -> JobOut | DryRunOut:
     """Bring the job back from the archive, with its history. It is disabled until `resume`."""
-
-    async def verb(db: Database) -> JobId:
-        await job_status.restore(db, caller.scope.expecting(seen), job_id)
-        return job_id
-
-    return await write.job(job_id, verb)
+    scope = caller.scope.expecting(seen)
+    return await write.job(job_id, lambda db: job_status.restore(db, scope, job_id))
 
 
 @routes.post("/jobs/{job_id}/skip-next", responses=REFUSALS)
@@ -148,12 +138,8 @@ async def undo_skip_next(
     job_id: JobIdIn, caller: Operator, seen: ExpectedRevision, write: Writing
 ) -> JobOut | DryRunOut:
     """Cancel the skips that are planned."""
-
-    async def verb(db: Database) -> JobId:
-        await run_control.undo_skip_next(db, caller.scope.expecting(seen), job_id)
-        return job_id
-
-    return await write.job(job_id, verb)
+    scope = caller.scope.expecting(seen)
+    return await write.job(job_id, lambda db: run_control.undo_skip_next(db, scope, job_id))
 
 
 @routes.post("/jobs/{job_id}/backfill", responses=REFUSALS)

@@ -19,7 +19,7 @@ from foliot.services.jobs import job_edits, job_search, job_status, revisions
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
 from foliot.web.api.jobs import ETAG
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, TheEgressPolicy
-from foliot.web.api.writes import Writing, dry_run_response, preview_response
+from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_from
 from foliot.web.mapping.handler_config import config_schema
@@ -65,20 +65,7 @@ async def replace_job(
     `enabled` that is left out keeps the status.
     """
     edit = _Edit(caller, job, replace_fields, if_match, reach)
-
-    async def verb(db: Database) -> WrittenJob:
-        return await job_edits.edit(
-            db,
-            caller.scope,
-            job_id,
-            edit.define,
-            note=revision_note,
-            enabled=enabled_in(job),
-            force=force,
-            with_warnings=write.with_warnings,
-        )
-
-    return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
+    return await edit.write(write, job_id, revision_note, force=force)
 
 
 @routes.patch("/jobs/{job_id}", responses=REFUSALS)
@@ -94,20 +81,7 @@ async def patch_job(
 ) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind replaces the old one and keeps its zone."""
     edit = _Edit(caller, patch, merge_patch, if_match, reach)
-
-    async def verb(db: Database) -> WrittenJob:
-        return await job_edits.edit(
-            db,
-            caller.scope,
-            job_id,
-            edit.define,
-            note=revision_note,
-            enabled=enabled_in(patch),
-            force=force,
-            with_warnings=write.with_warnings,
-        )
-
-    return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
+    return await edit.write(write, job_id, revision_note, force=force)
 
 
 @routes.delete(
@@ -132,14 +106,13 @@ async def delete_job(
     if purge:
         require_permission(caller, Permission.ADMIN)
 
-    async def verb(db: Database) -> JobId:
+    async def verb(db: Database) -> None:
         found = await job_search.job(db, caller.scope, job_id)
         scope = caller.scope.expecting(read_if_match(if_match, found.revision))
         if purge:
             await job_status.purge(db, scope, job_id, force=force, detach=detach)
         else:
             await job_status.archive(db, scope, job_id, detach=detach)
-        return job_id
 
     if write.dry_run:
         return preview_response(await write.job_preview(job_id, verb))
@@ -168,14 +141,14 @@ async def revert_job(
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Restore an old revision, as a new one."""
-
-    async def verb(db: Database) -> WrittenJob:
-        scope = caller.scope.expecting(seen)
-        return await revisions.revert(
+    scope = caller.scope.expecting(seen)
+    return await write.job(
+        job_id,
+        lambda db: revisions.revert(
             db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=write.with_warnings
-        )
-
-    return await write.job(job_id, verb, Hint.TIMERS)
+        ),
+        Hint.TIMERS,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +160,23 @@ class _Edit:
     merge: Callable[[JobOut, Mapping[str, Any]], PatchedJob]
     if_match: str | None
     reach: EgressPolicy
+
+    async def write(
+        self, write: Write, job_id: JobId, note: str | None, *, force: bool
+    ) -> JobOut | DryRunOut:
+        async def verb(db: Database) -> WrittenJob:
+            return await job_edits.edit(
+                db,
+                self.caller.scope,
+                job_id,
+                self.define,
+                note=note,
+                enabled=enabled_in(self.given),
+                force=force,
+                with_warnings=write.with_warnings,
+            )
+
+        return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
 
     async def define(self, draft: JobDraft) -> Definition:
         """Build the new definition from the stored one and the request, inside the transaction that stores it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path, Query, Response
+from fastapi import Query, Response
 
 from foliot.domain.access import KeyBudget
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.hints import Hint
 from foliot.services.identity import keys
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Write, Writing, dry_run_response
 from foliot.web.auth import Viewer
 from foliot.web.mapping.identity import key_out, made_key_out, revocation_preview, revoked_key_out
@@ -21,7 +21,7 @@ from foliot.wire.instants import Id
 from foliot.wire.shape import Page
 
 routes = api_router("keys")
-KeyIdIn = Annotated[str, Path(alias="key_id", json_schema_extra={"format": "uuid"})]
+KeyIdIn = Annotated[KeyId, path_id("key_id")]
 MadeToo = Annotated[
     bool, Query(description="Also every key that it made, and the keys that those made: for a leaked key.")
 ]
@@ -68,7 +68,7 @@ async def list_keys(
 @routes.get("/keys/{key_id}", responses=NOT_FOUND)
 async def get_key(key_id: KeyIdIn, caller: Viewer, db: Db) -> KeyOut:
     """Get a key, without its secret."""
-    return key_out(await keys.get(db, caller, _key_id(key_id)))
+    return key_out(await keys.get(db, caller, key_id))
 
 
 @routes.patch("/keys/{key_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
@@ -78,7 +78,7 @@ async def change_key(key_id: KeyIdIn, key: KeyPatch, caller: Viewer, write: Writ
         key.name and key.name.strip(), key.scopes, key.expires_at, "expires_at" in key.model_fields_set
     )
     return await _scoped(write).apply_or_preview(
-        lambda db: keys.change(db, caller, _key_id(key_id), wanted),
+        lambda db: keys.change(db, caller, key_id, wanted),
         key_out,
         lambda changed: KeyDryRunOut(key=key_out(changed)),
         Hint.KEYS,
@@ -93,7 +93,7 @@ async def revoke_key(
     them. Revoking twice changes nothing.
     """
     return await _scoped(write).apply_or_preview(
-        lambda db: keys.revoke(db, caller, _key_id(key_id), made_too=made_too),
+        lambda db: keys.revoke(db, caller, key_id, made_too=made_too),
         revoked_key_out,
         revocation_preview,
         Hint.KEYS,
@@ -111,7 +111,7 @@ async def delete_key(
 ) -> Response | None:
     """The same as revoke: the record stays, because the audit refers to it."""
     return await _scoped(write).delete_or_preview(
-        lambda db: keys.revoke(db, caller, _key_id(key_id), made_too=made_too), revocation_preview, Hint.KEYS
+        lambda db: keys.revoke(db, caller, key_id, made_too=made_too), revocation_preview, Hint.KEYS
     )
 
 
@@ -119,7 +119,3 @@ def _scoped(write: Write) -> Write:
     """Keys of the installation belong to no workspace."""
     is_system = write.caller.holder.principal.is_system
     return write.as_system(write.caller.workspace_id) if is_system else write
-
-
-def _key_id(text: str) -> KeyId:
-    return KeyId(id_of("key", text))

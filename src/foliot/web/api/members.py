@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import Path, Query, Response
+from fastapi import Query, Response
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
@@ -12,7 +12,7 @@ from foliot.services.hints import Hint
 from foliot.services.identity import invites, member_removal, members, workspaces
 from foliot.services.identity.keys import CreatedKey
 from foliot.services.identity.member_removal import JobsOfMember
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Admin, Invited, Viewer
 from foliot.web.mapping.identity import (
@@ -39,7 +39,7 @@ from foliot.wire.identity import (
 from foliot.wire.shape import Page
 
 routes = api_router("members")
-MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format": "uuid"})]
+MemberIdIn = Annotated[PrincipalId, path_id("member_id")]
 
 
 @routes.get("/me")
@@ -86,7 +86,7 @@ async def list_members(
 @routes.get("/members/{member_id}", responses=NOT_FOUND)
 async def get_member(member_id: MemberIdIn, caller: Viewer, db: Db) -> MemberOut:
     """Get a member."""
-    return member_out(await members.get(db, caller, _member_id(member_id)))
+    return member_out(await members.get(db, caller, member_id))
 
 
 @routes.patch("/members/{member_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
@@ -104,7 +104,7 @@ async def change_member(
         budgets="fires_per_day" in member.model_fields_set,
     )
     return await write.apply_or_preview(
-        lambda db: members.change(db, caller, _member_id(member_id), wanted),
+        lambda db: members.change(db, caller, member_id, wanted),
         lambda changed: member_out(changed.member),
         member_preview,
         Hint.KEYS,
@@ -140,7 +140,7 @@ async def remove_member(
     """
     fate = None if jobs is None else JobsOfMember(jobs)
     return await write.delete_or_preview(
-        lambda db: member_removal.remove(db, caller, _member_id(member_id), fate, to),
+        lambda db: member_removal.remove(db, caller, member_id, fate, to),
         removal_preview,
         Hint.KEYS,
     )
@@ -162,7 +162,7 @@ async def invite_member(
 
     scoped = write.as_system(caller.workspace_id) if caller.holder.principal.is_system else write
     return await scoped.apply_or_preview(
-        lambda db: invites.create(db, caller, _member_id(member_id), invite.expires_at),
+        lambda db: invites.create(db, caller, member_id, invite.expires_at),
         answer,
         lambda made: KeyDryRunOut(key=key_out(made.key)),
     )
@@ -182,7 +182,3 @@ async def accept_invite(caller: Invited, write: Writing) -> MadeKeyOut | KeyDryR
         lambda made: KeyDryRunOut(key=key_out(made.key)),
         Hint.KEYS,
     )
-
-
-def _member_id(text: str) -> PrincipalId:
-    return PrincipalId(id_of("member", text))

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Response
+from fastapi import Response
 
 from foliot.domain.ids import RuleId
 from foliot.services import Database
-from foliot.services.identity.authentication import Caller
 from foliot.services.notifications import rules
 from foliot.services.notifications.rules import RuleRow
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import SharedEditor, SharedViewer
 from foliot.web.mapping.notifications import rule_from, rule_out
-from foliot.web.preconditions import IfMatch, read_if_match
+from foliot.web.preconditions import IfMatch, expecting
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.notifications import NotificationRuleIn, NotificationRuleOut, RuleDeletion
 from foliot.wire.shape import Page
 
 routes = api_router("notification-rules")
-
-
-async def _rule_id(rule_id: PathId) -> RuleId:
-    return RuleId(id_of("notification rule", rule_id))
-
-
-RuleIdIn = Annotated[RuleId, Depends(_rule_id)]
+RuleIdIn = Annotated[RuleId, path_id("rule_id", "notification rule")]
 
 
 @routes.post(
@@ -45,10 +38,7 @@ async def create_notification_rule(
         rule_id = await rules.create(db, caller.scope, rule.name.strip(), definition, enabled=rule.enabled)
         return await rules.get(db, caller.workspace_id, rule_id)
 
-    made = await write.apply_or_preview(verb, rule_out, rule_out)
-    if not write.dry_run:
-        write.set_location(f"notification-rules/{made.id}")
-    return made
+    return await write.create("notification-rules", verb, rule_out)
 
 
 @routes.get("/notification-rules")
@@ -83,13 +73,13 @@ async def replace_notification_rule(
 ) -> NotificationRuleOut:
     """Replace a notification rule."""
     definition = rule_from(rule, caller.workspace.default_timezone)
-    scope = caller.scope.expecting(await _seen(db, caller, rule_id, if_match))
+    scope = await expecting(caller.scope, if_match, lambda: rules.get(db, caller.workspace_id, rule_id))
 
     async def verb(db: Database) -> RuleRow:
         await rules.replace(db, scope, rule_id, rule.name.strip(), definition, enabled=rule.enabled)
         return await rules.get(db, caller.workspace_id, rule_id)
 
-    return await write.apply_or_preview(verb, rule_out, rule_out)
+    return await write.apply(verb, rule_out)
 
 
 @routes.delete(
@@ -102,14 +92,7 @@ async def delete_notification_rule(
     rule_id: RuleIdIn, caller: SharedEditor, db: Db, write: Writing, if_match: IfMatch = None
 ) -> Response | None:
     """Delete a notification rule."""
-    scope = caller.scope.expecting(await _seen(db, caller, rule_id, if_match))
+    scope = await expecting(caller.scope, if_match, lambda: rules.get(db, caller.workspace_id, rule_id))
     return await write.delete_or_preview(
         lambda db: rules.delete(db, scope, rule_id), lambda _: RuleDeletion(deleted=rule_id)
     )
-
-
-async def _seen(db: Database, caller: Caller, rule_id: RuleId, if_match: str | None) -> int | None:
-    """Return the revision that If-Match names; the verb checks it again under its lock."""
-    if if_match is None:
-        return None
-    return read_if_match(if_match, (await rules.get(db, caller.workspace_id, rule_id)).revision)

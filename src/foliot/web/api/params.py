@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
@@ -23,25 +23,20 @@ from foliot.services.identity.authentication import Caller
 from foliot.services.runs.history import RunFilter
 from foliot.web.auth import Viewer
 from foliot.wire.instants import read_id
-from foliot.wire.shape import LONGEST_PAGE, PAGE, Shape
-
-PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
+from foliot.wire.shape import LONGEST_PAGE, PAGE
 
 
-def id_of(kind: str, text: str) -> UUID:
-    """Parse an id. Text that is no id gets the same answer as an unknown id."""
-    found = read_id(text)
-    if found is None:
-        raise not_found(kind)
-    return found
+def path_id(name: str, kind: str | None = None) -> Any:
+    """Return a dependency that reads an id of the path. Text that is no id gets the same answer as an unknown id."""
+    path = Path(alias=name, json_schema_extra={"format": "uuid"})
 
+    async def read(text: str = path) -> UUID:
+        found = read_id(text)
+        if found is None:
+            raise not_found(kind or name.removesuffix("_id"))
+        return found
 
-async def _job_id(job_id: PathId) -> JobId:
-    return JobId(id_of("job", job_id))
-
-
-async def _run_id(run_id: PathId) -> RunId:
-    return RunId(id_of("run", run_id))
+    return Depends(read)
 
 
 async def _database(request: Request) -> Database:
@@ -59,8 +54,8 @@ async def _announce(request: Request) -> Announce:
     return announce
 
 
-JobIdIn = Annotated[JobId, Depends(_job_id)]
-RunIdIn = Annotated[RunId, Depends(_run_id)]
+JobIdIn = Annotated[JobId, path_id("job_id")]
+RunIdIn = Annotated[RunId, path_id("run_id")]
 Db = Annotated[Database, Depends(_database)]
 TheEgressPolicy = Annotated[EgressPolicy, Depends(_reach)]
 Announcer = Annotated[Announce, Depends(_announce)]
@@ -70,7 +65,6 @@ TimeCount = Annotated[int, Query(ge=1, le=100, description="Number of times.")]
 DEFAULT_LIMIT = PAGE
 MANY = 50  # values of a repeated parameter
 
-Item = TypeVar("Item", bound=Shape)
 _ANY = "Any of these."
 _JOB_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(JOBS.names)}; other words are searched in the name."
 

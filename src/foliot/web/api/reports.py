@@ -213,7 +213,7 @@ async def agenda_feed(
 
 
 async def _recorded(db: Database, caller: Caller, wanted: AgendaFilter, days: int) -> list[RunRecord]:
-    """The records of the last days; the newest of them where they are many."""
+    """Return the records of the last days; the newest of them where they are many."""
     given = {
         "job": [str(wanted.job_id)] if wanted.job_id else [],
         "queue": [wanted.queue] if wanted.queue else [],

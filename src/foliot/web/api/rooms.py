@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Literal
 
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
 from foliot.channels.webhook import message_out
 from foliot.clock import monotonic
@@ -16,9 +16,9 @@ from foliot.domain.rooms import MessageKind, Room
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
-from foliot.services.messaging import rooms, webhooks
+from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import KEEP, MessagePage, NewRoom, PostedMessage, RoomChanges
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, TheEgressPolicy, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, TheEgressPolicy, path_id
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, SharedViewer, Viewer
 from foliot.web.mapping.rooms import delivery_out, hook_change_from, hook_from, room_out
@@ -53,11 +53,7 @@ MOST = 2**63 - 1
 PLACE = r"^[0-9]{1,19}$"
 
 
-async def _room_id(room_id: PathId) -> RoomId:
-    return RoomId(id_of("room", room_id))
-
-
-RoomIdIn = Annotated[RoomId, Depends(_room_id)]
+RoomIdIn = Annotated[RoomId, path_id("room_id")]
 
 
 @routes.post("/rooms", status_code=201, responses={**dry_run_response(RoomOut), **CONFLICT, **WITH_BODY})
@@ -70,12 +66,9 @@ async def create_room(room: RoomIn, caller: Editor, reach: TheEgressPolicy, writ
         hook = hook_from(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
     new = NewRoom(room.name.strip(), room.key, agents)
 
-    def out(made: Room) -> RoomOut:
-        if not write.dry_run:
-            write.set_location(f"rooms/{made.id}")
-        return room_out(made, caller)
-
-    return await write.apply_or_preview(lambda db: rooms.create(db, caller, new, hook), out, out)
+    return await write.create(
+        "rooms", lambda db: rooms.create(db, caller, new, hook), lambda made: room_out(made, caller)
+    )
 
 
 @routes.get("/rooms")
@@ -99,11 +92,7 @@ async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
 async def change_room(
-    room_id: RoomIdIn,
-    change: RoomChange,
-    caller: SharedEditor,
-    reach: TheEgressPolicy,
-    write: Writing,
+    room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, reach: TheEgressPolicy, write: Writing
 ) -> RoomOut:
     """Change its name, agents or webhook; null removes the webhook."""
     agents = None
@@ -116,9 +105,7 @@ async def change_room(
     changes = RoomChanges(name, agents, webhook)
     hints = () if webhook is KEEP else (Hint.OUTBOX,)
     out = partial(room_out, caller=caller)
-    return await write.apply_or_preview(
-        lambda db: rooms.change(db, caller, room_id, changes), out, out, *hints
-    )
+    return await write.apply(lambda db: rooms.change(db, caller, room_id, changes), out, *hints)
 
 
 @routes.delete(
@@ -152,9 +139,7 @@ async def post_message(room_id: RoomIdIn, message: MessageIn, caller: Operator, 
         return message_out(posted.message)
 
     kind = MessageKind(message.kind)
-    return await write.apply_or_preview(
-        lambda db: rooms.post(db, caller, room_id, message.text, kind), out, out
-    )
+    return await write.apply(lambda db: rooms.post(db, caller, room_id, message.text, kind), out)
 
 
 @routes.get(
@@ -239,7 +224,7 @@ async def list_deliveries(
     """List deliveries, one per message, newest first. Finished ones are kept for a week."""
     before = MOST if cursor is None else read_after(cursor)
     wanted = None if state is None else DeliveryState(state)
-    found = await webhooks.deliveries(db, caller, room_id, before, limit + 1, wanted)
+    found = await rooms.deliveries(db, caller, room_id, before, limit + 1, wanted)
     shown = found[:limit]
     place = str(shown[-1].position) if len(found) > limit else None
     return Page[DeliveryOut](items=[delivery_out(each) for each in shown], next_cursor=place)
@@ -251,10 +236,8 @@ async def redeliver(
 ) -> RedeliveredOut:
     """Send dead deliveries again, under the same ids, before waiting ones."""
     ids = None if wanted.deliveries is None else [DeliveryId(each) for each in wanted.deliveries]
-
-    def out(count: int) -> RedeliveredOut:
-        return RedeliveredOut(redelivered=count)
-
-    return await write.apply_or_preview(
-        lambda db: webhooks.redeliver(db, caller, room_id, ids), out, out, Hint.OUTBOX
+    return await write.apply(
+        lambda db: rooms.redeliver(db, caller, room_id, ids),
+        lambda count: RedeliveredOut(redelivered=count),
+        Hint.OUTBOX,
     )

@@ -118,10 +118,7 @@ async def explain_run(run_id: RunIdIn, caller: Viewer, db: Db) -> ExplanationOut
 
 @routes.post("/runs/{run_id}/cancel", responses=REFUSALS)
 async def cancel_run(
-    run_id: RunIdIn,
-    caller: Operator,
-    write: Writing,
-    asked: Annotated[CancelIn, Body()] = JUST_CANCEL,
+    run_id: RunIdIn, caller: Operator, write: Writing, asked: Annotated[CancelIn, Body()] = JUST_CANCEL
 ) -> RunOut | RunDryRunOut:
     """End the run. One that no worker holds ends at once. One that is running gets a request to stop: it shows `cancel_requested_at`, and
     after half a minute the server ends it. `force` does not wait: the run ends at once and its worker drops it, usually within a second.
@@ -140,10 +137,7 @@ async def cancel_run(
     "/runs/{run_id}/retry", status_code=201, responses={**dry_run_response(RunDryRunOut), **REFUSALS}
 )
 async def retry_run(
-    run_id: RunIdIn,
-    caller: Operator,
-    write: Writing,
-    asked: Annotated[RetryIn, Body()] = JUST_RETRY,
+    run_id: RunIdIn, caller: Operator, write: Writing, asked: Annotated[RetryIn, Body()] = JUST_RETRY
 ) -> RunOut | RunDryRunOut:
     """Repeat a finished run for its planned time and with its input, as a new run with `retry_of`. The first run keeps its result."""
 

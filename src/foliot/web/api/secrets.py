@@ -13,7 +13,7 @@ from foliot.services.dry_run import preview_secret
 from foliot.services.identity.authentication import Caller
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.vault import Vault
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import Admin, System, Viewer
 from foliot.web.mapping.identity import master_key_out, rotated_out, secret_out
@@ -35,16 +35,12 @@ from foliot.wire.shape import Page
 routes = api_router("secrets")
 
 
-async def _secret_id(secret_id: PathId) -> SecretId:
-    return SecretId(id_of("secret", secret_id))
-
-
 async def _vault(request: Request) -> Vault:
     vault: Vault = request.app.state.vault
     return vault
 
 
-SecretIdIn = Annotated[SecretId, Depends(_secret_id)]
+SecretIdIn = Annotated[SecretId, path_id("secret_id")]
 TheVault = Annotated[Vault, Depends(_vault)]
 SecretVerb = Callable[[Database, Vault], Awaitable[SecretId]]
 
@@ -149,10 +145,10 @@ async def delete_secret(
     caller: Admin,
     db: Db,
     write: Writing,
-    force: Annotated[bool, Query(description="Also while jobs name it; their runs then fail.")] = False,
+    force: Annotated[bool, Query(description="Also while something names it, which then fails.")] = False,
     if_match: IfMatch = None,
 ) -> Response | None:
-    """Refused while jobs name it, unless `force`."""
+    """Refused while a job, channel, webhook or room names it, unless `force`."""
     scope = caller.scope.expecting(await _seen(db, caller, secret_id, if_match))
 
     async def preview(stage: Database) -> SecretDryRunOut:

@@ -17,12 +17,12 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.webhooks import check_ins, triggers, webhooks
 from foliot.services.webhooks.triggers import NotRunnable, NotSigned, TooMany, Triggered
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, path_id
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import SharedEditor, SharedViewer, address_of
 from foliot.web.errors import Refused
 from foliot.web.mapping.webhooks import webhook_from, webhook_out
-from foliot.web.preconditions import IfMatch, read_if_match
+from foliot.web.preconditions import IfMatch, expecting
 from foliot.web.rate_limits import RateLimits
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, JsonRequest, api_router
 from foliot.web.strict_json import InvalidJson, has_unstorable_text, read_json
@@ -42,15 +42,11 @@ LARGEST_CALL = 256 << 10  # bytes of a body
 LONGEST_MESSAGE = 2_000  # characters that a check-in may say
 
 
-async def _webhook_id(webhook_id: PathId) -> WebhookId:
-    return WebhookId(id_of("webhook", webhook_id))
-
-
 async def _base_url(request: Request) -> str:
     return str(request.app.state.public_url or request.base_url)
 
 
-WebhookIdIn = Annotated[WebhookId, Depends(_webhook_id)]
+WebhookIdIn = Annotated[WebhookId, path_id("webhook_id")]
 BaseUrl = Annotated[str, Depends(_base_url)]
 
 
@@ -67,13 +63,7 @@ async def create_webhook(
         webhook_id = await webhooks.create(db, caller.scope, definition)
         return await webhooks.get(db, caller.workspace_id, webhook_id)
 
-    def shown(made: IncomingWebhook) -> IncomingWebhookOut:
-        return webhook_out(made, base_url)
-
-    made = await write.apply_or_preview(verb, shown, shown)
-    if not write.dry_run:
-        write.set_location(f"webhooks/{made.id}")
-    return made
+    return await write.create("webhooks", verb, lambda made: webhook_out(made, base_url))
 
 
 @routes.get("/webhooks")
@@ -115,16 +105,13 @@ async def replace_webhook(
 ) -> IncomingWebhookOut:
     """Change its name, its secrets and whether it is enabled. Kind, job and address stay."""
     definition = webhook_from(webhook)
-    scope = caller.scope.expecting(await _revision(db, caller, webhook_id, if_match))
+    scope = await expecting(caller.scope, if_match, lambda: webhooks.get(db, caller.workspace_id, webhook_id))
 
     async def verb(db: Database) -> IncomingWebhook:
         await webhooks.replace(db, scope, webhook_id, definition)
         return await webhooks.get(db, caller.workspace_id, webhook_id)
 
-    def shown(made: IncomingWebhook) -> IncomingWebhookOut:
-        return webhook_out(made, base_url)
-
-    return await write.apply_or_preview(verb, shown, shown)
+    return await write.apply(verb, lambda made: webhook_out(made, base_url))
 
 
 @routes.post("/webhooks/{webhook_id}/rotate", responses=NOT_FOUND)
@@ -137,10 +124,7 @@ async def rotate_webhook(
         await webhooks.rotate(db, caller.scope, webhook_id)
         return await webhooks.get(db, caller.workspace_id, webhook_id)
 
-    def shown(made: IncomingWebhook) -> IncomingWebhookOut:
-        return webhook_out(made, base_url)
-
-    return await write.apply_or_preview(verb, shown, shown)
+    return await write.apply(verb, lambda made: webhook_out(made, base_url))
 
 
 @routes.delete(
@@ -153,7 +137,7 @@ async def delete_webhook(
     webhook_id: WebhookIdIn, caller: SharedEditor, db: Db, write: Writing, if_match: IfMatch = None
 ) -> Response | None:
     """Delete it. Its address is unknown from then on."""
-    scope = caller.scope.expecting(await _revision(db, caller, webhook_id, if_match))
+    scope = await expecting(caller.scope, if_match, lambda: webhooks.get(db, caller.workspace_id, webhook_id))
     return await write.delete_or_preview(
         lambda db: webhooks.delete(db, scope, webhook_id), lambda _: WebhookDeletion(deleted=webhook_id)
     )
@@ -248,10 +232,3 @@ def _payload(body: bytes) -> object:
 
 def _seen_by(caller: Caller, base_url: str) -> str | None:
     return base_url if caller.holder.may(Permission.OPERATOR) else None
-
-
-async def _revision(db: Database, caller: Caller, webhook_id: WebhookId, if_match: str | None) -> int | None:
-    """Return the revision that If-Match names; the verb checks it again under its lock."""
-    if if_match is None:
-        return None
-    return read_if_match(if_match, (await webhooks.get(db, caller.workspace_id, webhook_id)).revision)

@@ -88,6 +88,17 @@ class Write:
         self.announce(*hints)
         return answer(result)
 
+    async def apply(self, verb: Verb[Result], answer: Callable[[Result], Preview], *hints: Hint) -> Preview:
+        """As `apply_or_preview`, for routes whose dry run has the same answer."""
+        return await self.apply_or_preview(verb, answer, answer, *hints)
+
+    async def create(self, nouns: str, verb: Verb[Result], answer: Callable[[Result], Preview]) -> Preview:
+        """As `apply`, with the address of the new thing in the header Location."""
+        made = await self.apply(verb, answer)
+        if not self.dry_run:
+            self.set_location(f"{nouns}/{made.id}")  # type: ignore[attr-defined]  # each noun has an id
+        return made
+
     async def delete_or_preview(
         self, verb: Verb[Result], preview: Callable[[Result], Preview], *hints: Hint
     ) -> Response | None:
@@ -117,8 +128,9 @@ class Write:
         written = await verb(self.db)
         self.announce(*hints)
         if not isinstance(written, WrittenJob):
+            assert job_id is not None
             written = await job_search.written(
-                self.db, self.caller.scope, written, with_warnings=self.with_warnings
+                self.db, self.caller.scope, job_id, with_warnings=self.with_warnings
             )
         if job_id is None:
             self.set_location(f"jobs/{written.id}")

@@ -192,30 +192,3 @@ def _framed(
 def _role(drawn: Markup) -> str:
     """The ARIA role of a drawing: an image would hide its links from readers."""
     return "group" if "<a " in drawn else "img"
-
-
-def attempt_timeline(
-    spans: Sequence[tuple[str, float, float, str]], *, label: str, width: int = 640
-) -> Markup:
-    """Attempts on one axis: (status, start, end, title), start and end as fractions of the whole."""
-    rows = []
-    for place, (status, start, end, title) in enumerate(spans):
-        shape = STATUS_SHAPES.get(status, "wait")
-        rows.append(
-            html(
-                '<rect class="m-{}" x="{:.1f}" y="{}" width="{:.1f}" height="10" rx="3"><title>{}</title></rect>',
-                shape,
-                start * width,
-                place * 16 + 3,
-                max((end - start) * width, 3),
-                title,
-            )
-        )
-    tall = max(len(spans) * 16, 16)
-    return html(
-        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
-        width,
-        tall,
-        label,
-        Markup("").join(rows),
-    )

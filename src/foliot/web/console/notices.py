@@ -5,6 +5,7 @@ from __future__ import annotations
 NOTICES = {
     "job-created": "The job was created.",
     "job-saved": "The job was saved.",
+    "shadow-ended": "Foliot runs the job from now on.",
     "job-paused": "The job is paused.",
     "job-resumed": "The job is active again.",
     "job-disabled": "The job is disabled.",
@@ -81,6 +82,7 @@ UNDO = {
     "job-archived": "/console/jobs/{}/unarchive",
     "job-archived-stopped": "/console/jobs/{}/restore",
     "job-saved": "/console/jobs/{}/undo-edit",
+    "shadow-ended": "/console/jobs/{}/undo-edit",
     "job-reverted": "/console/jobs/{}/undo-edit",
     "alerts-muted": "/console/jobs/{}/undo-edit",
     "freeze-created": "/console/freezes/{}/lift",

@@ -80,7 +80,7 @@ class _Replay:
 
 
 def _rewritten(raw: bytes) -> bytes | None:
-    """The body with the names of the API; None where it has none of a dialect, or is no JSON object."""
+    """Return the body with the names of the API; None where it has none of a dialect, or is no JSON object."""
     try:
         body = read_json(raw)
     except InvalidJson:

@@ -133,7 +133,7 @@ async def retry_job_execution(run_id: str, caller: Operator, request: Request) -
 
 
 def _fields(given: Json, before: Json | None) -> Json:
-    """The fields of a job. What has no counterpart is kept in external_ref."""
+    """Return the fields of a job. What has no counterpart is kept in external_ref."""
     same = {"name": "name", "description": "description", "configuration": "config", "enabled": "enabled"}
     fields: Json = {ours: given[theirs] for theirs, ours in same.items() if given.get(theirs) is not None}
     if given.get("job_type") is not None:

@@ -149,7 +149,7 @@ async def _move(api: ApiCalls, schedule_id: str, verb: str, body: Json | None = 
 
 
 def _fields(given: dict[str, Any]) -> Json:
-    """The fields of a job. A retry waits one interval, then twice as long each time, at most ten intervals."""
+    """Return the fields of a job. A retry waits one interval, then twice as long each time, at most ten intervals."""
     fields: Json = {name: given[name] for name in ("name", "description") if name in given}
     if (interval := given.get("interval_seconds")) is not None:
         fields["schedule"] = {"kind": "interval", "every": duration(interval * 1000)}

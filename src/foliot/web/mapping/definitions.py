@@ -79,7 +79,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DefinitionContext:
-    """What a definition depends on beside its JSON."""
+    """The facts that a definition depends on beside its JSON."""
 
     now: datetime
     timezone: str

@@ -103,7 +103,7 @@ def _ended(run: RunRecord, now: datetime) -> datetime:
 
 
 def _uid(job_id: object, planned_for: datetime) -> str:
-    """The same for a planned time and for its record, so that programs replace the one by the other."""
+    """Return the same for a planned time and for its record, so that programs replace the one by the other."""
     return f"{job_id}-{_stamp(planned_for)}"
 
 

@@ -94,37 +94,25 @@ _DURATIONS = tuple(
 )
 
 
+# Fields of an answer that are columns of the same name and type.
+_COLUMNS = tuple(
+    name
+    for name in StoredJob.__slots__
+    if name in wire.JobOut.model_fields and name not in {"status", "last_fire_status", "last_run_status"}
+)
+
+
 def _job_fields(record: StoredJob, show: Show, warnings: Sequence[str] = ()) -> dict[str, Any]:
     return dict(
         **_fields(record.definition, show),
-        id=record.id,
+        **{name: getattr(record, name) for name in _COLUMNS},
         status=record.status.value,
-        owner_name=record.owner_name,
         enabled=record.status is not JobStatus.DISABLED,
-        status_reason=record.status_reason,
-        status_at=record.status_at,
-        paused_until=record.paused_until,
         managed_by=record.definition.managed_by,
         next_run_at=record.next_at,
-        fire_count=record.fire_count,
-        run_count=record.run_count,
-        success_count=record.success_count,
-        failure_count=record.failure_count,
-        skip_count=record.skip_count,
-        schedule_error_count=record.schedule_error_count,
-        failed_attempt_count=record.failed_attempt_count,
         consecutive_failures=record.failures_in_a_row,
-        last_fire_at=record.last_fire_at,
         last_fire_status=None if record.last_fire_status is None else record.last_fire_status.value,
-        last_fire_run_id=record.last_fire_run_id,
-        last_run_at=record.last_run_at,
-        last_run_id=record.last_run_id,
         last_run_status=record.last_run_status and record.last_run_status.value,
-        last_error=record.last_error,
-        revision=record.revision,
-        created_by=record.created_by,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
         warnings=list(warnings),
     )
 
@@ -192,7 +180,7 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
 
 
 def upcoming_out(upcoming: UpcomingTimes) -> TimesOut:
-    """The next times of a job; those within a freeze say so, and those that will be skipped on request."""
+    """Return the next times of a job; those within a freeze say so, and those that will be skipped on request."""
     job = upcoming.job
     items = times_out(job.definition.spec.schedule, upcoming.times)
     for item, time in zip(items, upcoming.times, strict=True):

@@ -149,7 +149,7 @@ def _hours(hour: DescribedField) -> str:
 
 
 def chosen(hashed: Hashed, noun: str) -> str:
-    """A minute chosen per job."""
+    """Return a minute chosen per job."""
     within = f" from {hashed.first} to {hashed.last}" if hashed.first is not None else ""
     if hashed.step:
         return f"every {ordinal(hashed.step)} {noun}{within} from a start chosen per job"

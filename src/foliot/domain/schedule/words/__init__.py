@@ -43,7 +43,7 @@ _BLANKS = re.compile(r"\s{2,}(?=\S)|\s{2,}$")
 def read_words(
     text: str, *, now: datetime, timezone: str, tz: tzinfo, zone_named: Callable[[str], tzinfo] | None = None
 ) -> Schedule:
-    """The schedule that `text` says; wall times are in `timezone` (whose rules are `tz`) unless the phrase ends in another zone.
+    """Return the schedule that `text` says; wall times are in `timezone` (whose rules are `tz`) unless the phrase ends in another zone.
 
     `zone_named` finds such a zone by its name and raises ScheduleInvalid where there is none.
     """
@@ -87,7 +87,7 @@ def _read_schedule(
         phrase = Phrase(cursor, now.astimezone(tz).date())
         return meaning_of(phrase.read(), LocalNow(now, timezone, tz))
     except OverflowError:
-        raise ScheduleInvalid("This lies beyond the year 9999.", hint="Name an earlier time.") from None
+        raise ScheduleInvalid("This is after the year 9999.", hint="Name an earlier time.") from None
 
 
 def examples() -> tuple[str, ...]:

@@ -97,7 +97,7 @@ class ParsedClauses:
         refuse(self.text, *self.spans.get(name, (0, len(self.text))), message, hint)
 
     def rewritten(self, name: str, *instead: str) -> str:
-        """A hint with the user's own phrase, this clause replaced."""
+        """Return a hint with the user's own phrase, this clause replaced."""
         start, end = self.spans[name]
         return (
             "Write "

@@ -14,7 +14,7 @@ WEEKEND = frozenset({0, 6})
 
 
 def read_days(cursor: Cursor, *, sure: bool) -> DayClause | date | None:
-    """The days that begin here. With `sure` the words before have already said that they recur."""
+    """Return the days that begin here. With `sure` the words before have already said that they recur."""
     start = cursor.at
     ordinals = [day for days in cursor.several(ordinal_range) for day in days]
     if ordinals:

@@ -44,7 +44,7 @@ def meaning_of(said: ParsedClauses, place: LocalNow) -> Schedule:
     # "once every friday" and "once daily" are said, "once on fridays" is one or many.
     if said.once and not isinstance(schedule, Once) and not RECURS.search(said.text):
         said.refuse(
-            "", "'once' does not go with what comes again and again.", "Leave it out, or name one date."
+            "", "'once' cannot be combined with a time that repeats.", "Leave it out, or name one date."
         )
     return schedule
 
@@ -148,7 +148,7 @@ def _all_day(said: ParsedClauses, pace: Pace) -> tuple[str, str]:
 
 
 def _within(said: ParsedClauses, pace: Pace, window: tuple[time, time]) -> tuple[str, str]:
-    """The steps from the first to the last time, both included, where hours x minutes can say exactly that."""
+    """Return the steps from the first to the last time, both included, where hours x minutes can say exactly that."""
     if said.past:
         said.refuse("past", "The window says the minutes already.", "Write 'every hour from 9:15 to 17:15'.")
     first, last = (at.hour * 60 + at.minute for at in window)
@@ -188,7 +188,7 @@ def _within(said: ParsedClauses, pace: Pace, window: tuple[time, time]) -> tuple
 
 
 def _full_hours(said: ParsedClauses, step: int, steps: range) -> str:
-    """The two nearest windows that end on a full hour of steps."""
+    """Return the two nearest windows that end on a full hour of steps."""
     if 60 % step or steps[0] % 60:
         return "Start on the hour and take a pace that divides it: 'every 15 minutes from 9:00 to 16:45'."
     start, last = f"{steps[0] // 60:02}:00", steps[-1] // 60 % 24
@@ -263,7 +263,7 @@ def _times(said: ParsedClauses, days: DayClause) -> tuple[time, ...]:
 
 
 def _days(said: ParsedClauses, place: LocalNow) -> DayClause:
-    """The days said, once it is sure that they recur and that the period agrees."""
+    """Return the days said, once it is sure that they recur and that the period agrees."""
     days = said.days or EVERY_DAY
     period = Period.MONTH if said.period is Period.QUARTER else said.period
     if period is not None and days.period is not period:
@@ -358,7 +358,7 @@ def _months_in(text: str) -> set[int]:
 
 
 def _first_match(said: ParsedClauses, days: DayClause, place: LocalNow) -> date:
-    """The local date of the first planned time after now: its week is the first that counts."""
+    """Return the local date of the first planned time after now: its week is the first that counts."""
     months = set(range(1, 13)) if said.months == "*" else _months_in(said.months)
     latest = max(said.times)
     for ahead in range(400):

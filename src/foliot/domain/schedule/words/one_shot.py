@@ -24,14 +24,14 @@ class LocalNow:
         return self.now.astimezone(self.tz).date()
 
     def instant(self, wall: datetime) -> datetime:
-        """Of a wall time that happens twice the first; one that is jumped over comes out after the jump."""
+        """Return the instant of a wall time: of two the first; one that is jumped over comes out after the jump."""
         return wall.replace(tzinfo=self.tz, fold=0).astimezone(UTC)
 
     def is_jumped_over(self, wall: datetime) -> bool:
         return self.instant(wall).astimezone(self.tz).replace(tzinfo=None) != wall
 
     def after_jump(self, wall: datetime) -> datetime:
-        """The first wall time after the jump that swallows `wall`."""
+        """Return the first wall time after the jump that swallows `wall`."""
         low, high = wall.replace(tzinfo=self.tz, fold=1).astimezone(UTC), self.instant(wall)
         before = low.astimezone(self.tz).utcoffset()
         while high - low > MINUTE:
@@ -100,7 +100,7 @@ def _ahead(said: ParsedClauses, name: str, at: datetime, place: LocalNow) -> Onc
     if at <= place.now:
         local, now = at.astimezone(place.tz), place.now.astimezone(place.tz)
         is_today = local.date() == now.date()
-        hint = f"Write 'tomorrow at {local:%H:%M}'." if is_today else "Name a time to come."
+        hint = f"Write 'tomorrow at {local:%H:%M}'." if is_today else "Choose a time in the future."
         said.refuse(
             name, f"{local:%Y-%m-%d %H:%M} is past: in {place.timezone} it is {now:%Y-%m-%d %H:%M}.", hint
         )

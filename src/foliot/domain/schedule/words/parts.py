@@ -73,7 +73,7 @@ class Cursor:
         return found
 
     def span(self, start: int) -> tuple[int, int]:
-        """Where in the text the tokens from `start` up to here stand."""
+        """Return the place in the text of the tokens from `start` up to here."""
         return self.tokens[start].start, self.tokens[max(start, self.at - 1)].end
 
     def words(self, start: int) -> str:
@@ -86,7 +86,7 @@ class Cursor:
         refuse(self.text, *where, message, hint)
 
     def rewritten(self, start: int, *instead: str) -> str:
-        """A hint with the user's own phrase, the tokens from `start` up to here replaced."""
+        """Return a hint with the user's own phrase, the tokens from `start` up to here replaced."""
         begin, end = self.span(start)
         return (
             "Write "

@@ -125,7 +125,7 @@ class _Scan:
         return True
 
     def time_ahead(self) -> int:
-        """How many words stand before another time after `y` or a comma; 0 if none follows."""
+        """Return how many words stand before another time after `y` or a comma; 0 if none follows."""
         for ahead in (1, 3):
             is_introduced = ahead == 1 or (self.peek(1) == "a" and self.peek(2) in {"las", "la"})
             if (

@@ -38,7 +38,7 @@ SHAPE = re.compile(
 
 
 def tokens_of(text: str, timezone: str) -> list[WordToken]:
-    """Every piece of the text, the last one END. `the` and commas leave no token of their own."""
+    """Return every piece of the text, the last one END. `the` and commas leave no token of their own."""
     if len(text) > LONGEST:
         raise ScheduleInvalid(
             f"This is {len(text)} characters long; a phrase has at most {LONGEST}.", hint=hint_for("")

@@ -191,7 +191,9 @@ REFUSED: dict[str, tuple[str, str]] = {
         "'bimonthly' can mean twice a month or every two months.",
         "Write 'on the 1st and 15th of the month at 9am' or 'on the 1st of the month at 9am in january, march and may'.",
     ),
-    **_because("now", "'now' is over before it is saved.", "Write 'in 1 minute', or start the job by hand."),
+    **_because(
+        "now", "'now' has passed when the job is saved.", "Write 'in 1 minute', or run the job manually."
+    ),
     **_because(
         "o'clock",
         "A bare hour can be morning or evening.",

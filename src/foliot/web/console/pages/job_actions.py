@@ -85,6 +85,13 @@ async def undo_skip(visit: Visit) -> Response:
     return done(home(job_id), "job-skips-undone")
 
 
+async def cutover(visit: Visit) -> Response:
+    """End shadow mode."""
+    job_id = visit.path["job_id"]
+    await visit.api.call("PATCH", f"/jobs/{job_id}", {"shadow": False})
+    return done(home(job_id), "shadow-ended", job_id)
+
+
 async def archive(visit: Visit) -> Response:
     job_id = visit.path["job_id"]
     before = await visit.api.get(f"/jobs/{job_id}")
@@ -191,6 +198,7 @@ ROUTES = [
     _post("disable", disable),
     _post("skip-next", skip_next),
     _post("undo-skip", undo_skip),
+    _post("cutover", cutover),
     _post("delete", archive),
     _post("restore", restore),
     _post("unarchive", unarchive),

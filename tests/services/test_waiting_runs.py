@@ -13,7 +13,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, Window
 from foliot.services.scheduling.freezes import NewFreeze, turn_on
-from foliot.services.settlement.expiry import expire_runs, open_windows
+from foliot.services.settlement.waiting_runs import expire_runs, open_windows
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.overview import Unserved, unserved
 from foliot.testing.fixtures import TEST

@@ -43,32 +43,32 @@ async def next_in_turn(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[Wa
         return []
     manual_only = [promotion is Promotion.MANUAL for promotion in promotions.values()]
     params = {"job_ids": list(promotions), "manual_only": manual_only}
-    return [_waiting(row) for row in await tx.fetch(sql.waiting.next_in_turn, params)]
+    return [_waiting(row) for row in await tx.fetch(sql.unclaimed_runs.next_in_turn, params)]
 
 
 async def in_turn(tx: Tx, job_id: JobId) -> list[WaitingRun]:
     """Return all runs of a job that wait for their turn, oldest first."""
-    return [_waiting(row) for row in await tx.fetch(sql.waiting.in_turn, {"job_id": job_id})]
+    return [_waiting(row) for row in await tx.fetch(sql.unclaimed_runs.in_turn, {"job_id": job_id})]
 
 
 async def at_gate(tx: Tx, job_id: JobId) -> list[WaitingRun]:
-    return [_waiting(row) for row in await tx.fetch(sql.waiting.at_gate, {"job_ids": [job_id]})]
+    return [_waiting(row) for row in await tx.fetch(sql.unclaimed_runs.at_gate, {"job_ids": [job_id]})]
 
 
 async def still_waiting(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> list[WaitingRun]:
     """Return those of `run_ids` that wait for this, oldest first. Under the locks of their timers it stays so."""
     params = {"run_ids": list(run_ids), "waits_for": waits_for.value}
-    return [_waiting(row) for row in await tx.fetch(sql.waiting.still_waiting, params)]
+    return [_waiting(row) for row in await tx.fetch(sql.unclaimed_runs.still_waiting, params)]
 
 
 async def with_open_window(tx: Tx, limit: int) -> dict[RunId, JobId]:
-    rows = await tx.fetch(sql.waiting.with_open_window, {"limit": limit})
+    rows = await tx.fetch(sql.unclaimed_runs.with_open_window, {"limit": limit})
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
 async def at_settled_gates(tx: Tx, limit: int) -> dict[RunId, JobId]:
     """Return runs at gates whose upstreams have all ended."""
-    rows = await tx.fetch(sql.waiting.at_settled_gates, {"limit": limit})
+    rows = await tx.fetch(sql.unclaimed_runs.at_settled_gates, {"limit": limit})
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
@@ -76,23 +76,23 @@ async def unclaimed_of_job(tx: Tx, row: TimerRow, trigger: Trigger | None = None
     """Return the runs of a job that no worker has; with `trigger`, those that it made."""
     if row.load.is_idle:
         return []
-    rows = await tx.fetch(sql.waiting.unclaimed_of_job, queue_address(row))
+    rows = await tx.fetch(sql.unclaimed_runs.unclaimed_of_job, queue_address(row))
     return [found["run_id"] for found in rows if trigger is None or found["trigger"] == trigger.value]
 
 
 async def leased_of_job(tx: Tx, job_id: JobId) -> list[RunId]:
     """Return the runs of a job that a worker has."""
-    return [found["run_id"] for found in await tx.fetch(sql.waiting.leased_of_job, {"job_id": job_id})]
+    return [found["run_id"] for found in await tx.fetch(sql.unclaimed_runs.leased_of_job, {"job_id": job_id})]
 
 
 async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
-    rows = await tx.fetch(sql.waiting.expired, {"limit": limit})
+    rows = await tx.fetch(sql.unclaimed_runs.expired, {"limit": limit})
     return [(row["run_id"], row["job_id"]) for row in rows]
 
 
 async def still_expired(tx: Tx, run_ids: Sequence[RunId]) -> list[ExpiredRun]:
     """Return those of `run_ids` that have expired and that no worker has. Needs the locks of their timers."""
-    rows = await tx.fetch(sql.waiting.still_expired, {"run_ids": list(run_ids)})
+    rows = await tx.fetch(sql.unclaimed_runs.still_expired, {"run_ids": list(run_ids)})
     return [
         ExpiredRun(
             row["run_id"],
