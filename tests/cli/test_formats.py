@@ -27,6 +27,7 @@ FORBIDDEN = (
     "fastapi",
     "foliot.cli.apply",
     "foliot.cli.jobs.edit",
+    "foliot.cli.runs",
     "foliot.cli.serve",
     "foliot.domain.definition",
     "foliot.domain.schedule",
@@ -53,6 +54,8 @@ try:
     main()
 except SystemExit as ended:
     assert not ended.code, ended.code
+import gc
+assert gc.isenabled()
 found = [name for name in {FORBIDDEN!r} if name in sys.modules]
 built = [each.__name__ for each in sys.modules["foliot.wire.shape"].Shape.__subclasses__() if each.__pydantic_complete__]
 print("\\nLOADED", found, len(built))
@@ -173,10 +176,22 @@ async def test_slips_are_refused_when_the_job_is_created(
     assert "\\S" not in done.err
 
 
-async def test_a_bare_number_is_seconds_in_every_duration(run_command: RunCommand) -> None:
-    flags = ("--every", "90", "--timeout", "5", "--grace", "7", "--retry-delays", "1,2")
-    job = (await run_command("jobs", "create", "x", "--python", "work:x", *flags)).json
-    assert (job["schedule"]["every"], job["timeout"], job["grace"]) == ("1m30s", "5s", "7s")
-    assert job["retry"]["delays"] == ["1s", "2s"]
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--every", "10"),
+        ("--every", "1m", "--timeout", "10"),
+        ("--every", "1m", "--retry-delays", "1m,10"),
+        ("--every", "1m", "--retry-base", "10"),
+        ("--every", "1m", "--keep", "10"),
+    ],
+)
+async def test_a_duration_without_a_unit_is_refused(run_command: RunCommand, flags: tuple[str, ...]) -> None:
+    done = await run_command("jobs", "create", "x", "--python", "work:x", *flags)
+    assert (done.code, done.out) == (2, "")
+    assert "The number 10 has no unit: write 10s for seconds or 10m for minutes." in done.err
+
+
+async def test_a_method_may_be_rare(run_command: RunCommand) -> None:
     rare = ("--http", "https://example.test/", "--method", "PURGE", "--manual")
     assert (await run_command("jobs", "create", "rare", *rare)).code == 0

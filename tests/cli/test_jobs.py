@@ -102,6 +102,22 @@ async def test_a_name_that_several_have_lists_them_and_one_that_nobody_has_is_no
     assert 'Did you mean "hello"?' in nobody.err
 
 
+async def test_a_misspelt_name_gets_the_near_ones(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--manual")
+    await run_command("rooms", "create", "ops-room")
+    await run_command("members", "add", "Amelia", "--role", "editor")
+    for noun, ref, near in (("jobs", "helo", "hello"), ("rooms", "ops-rom", "ops-room")):
+        refused = await run_command(noun, "show", ref)
+        assert (refused.code, refused.out) == (3, "")
+        assert f'Did you mean "{near}"?' in refused.err
+    assert 'Did you mean "Amelia"?' in (await run_command("members", "remove", "amelai", "--yes")).err
+    assert "Did you mean http?" in (await run_command("job-types", "htp")).err
+    far = await run_command("jobs", "show", "zzz")
+    assert "List them with `foliot jobs list`." in far.err
+    rule = await run_command("notify", "rules", "show", "zzz")
+    assert "List them with `foliot notify rules list`." in rule.err
+
+
 async def test_a_dry_run_shows_the_sentence_and_the_times_and_makes_nothing(run_command: RunCommand) -> None:
     done = await run_command(
         *HELLO, "--when", "every weekday at 9am", "--tz", "Europe/Paris", "--dry-run", "-o", "table"
@@ -169,6 +185,11 @@ async def test_pause_resume_run_history_and_delete(run_command: RunCommand) -> N
     await run_command("jobs", "resume", "hello")
     again = await run_command("jobs", "pause", "hello", "--until", "3h", "-o", "table")
     assert again.out.startswith("Paused hello until ")
+    longer = await run_command("jobs", "pause", "hello", "--until", "2099-01-02 18:00", "-o", "table")
+    assert longer.out.startswith("hello is paused until Fri 02 Jan 2099 18:00 UTC")
+    assert longer.out.rstrip().endswith("(changed).")
+    same = await run_command("jobs", "pause", "hello", "--until", "2099-01-02 18:00", "-o", "table")
+    assert same.out.rstrip().endswith("(as before).")
     await run_command("jobs", "resume", "hello")
     await run_command("jobs", "pause", "hello")
     why = await run_command("why", "hello", "-o", "table")
@@ -189,6 +210,27 @@ async def test_pause_resume_run_history_and_delete(run_command: RunCommand) -> N
     assert "--yes" in refused.err
     assert (await run_command("jobs", "delete", "hello", "--yes")).code == 0
     assert (await run_command("jobs", "list")).json["items"] == []
+
+
+async def test_a_manual_job_says_that_it_has_no_schedule_and_has_not_run(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--manual")
+    times = await run_command("jobs", "next", "hello", "-o", "table")
+    assert times.err == 'It has no schedule: it runs on request, with: foliot jobs run "hello"\n'
+    why = (await run_command("why", "hello", "last run")).json
+    assert why["sentence"].startswith("hello has not run yet. This job has no planned times: it waits for")
+
+
+async def test_a_freeze_is_shown_where_the_next_time_is(run_command: RunCommand) -> None:
+    await run_command(*HELLO, "--every", "10m")
+    freeze = ("freeze", "on", "--all", "--reason", "release day", "--until", "2h", "--yes")
+    await run_command(*freeze, "--after", "latest")
+    listed = (await run_command("jobs", "list", "-o", "table")).out
+    assert "Held by a freeze" in listed
+    assert "Next:" not in listed
+    for command in (("jobs", "status"), ("jobs", "show", "hello")):
+        shown = " ".join((await run_command(*command, "-o", "table")).out.split())
+        assert "by a freeze until" in shown
+        assert "(release day): the newest planned time within it runs then" in shown
 
 
 async def test_an_edit_is_a_revision_and_can_be_taken_back(run_command: RunCommand) -> None:

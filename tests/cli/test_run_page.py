@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
+from foliot.cli.progress import RunReporter
 from foliot.cli.runs import run_page
+from foliot.cli.session import Session
 from foliot.cli.tables import render
 from foliot.wire.runs import RunOut
 
@@ -115,3 +118,49 @@ def test_names_of_machines_are_never_read_as_escapes() -> None:
     )
     assert "\x1b[2J" not in page
     assert "[red]" in page
+
+
+class Listener:
+    """A session that keeps the notes for people."""
+
+    def __init__(self, *, is_table: bool) -> None:
+        self.is_table, self.notes = is_table, list[str]()
+        self.client = SimpleNamespace(runs=SimpleNamespace(explain=self.explain))
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    @staticmethod
+    def explain(run_id: UUID) -> Any:
+        return SimpleNamespace(sentence="Run 7 waits for attempt 2 at noon.")
+
+
+def test_who_waits_for_a_run_reads_of_each_failed_attempt_once() -> None:
+    error = {"code": "boom", "message": "It broke."}
+    first, second = attempt(1, error=error), attempt(2, status="timed_out")
+    steps = [
+        run(status="running", attempts=[attempt(1, status="running", finished_at=None)]),
+        run(status="ready", attempts=[first]),
+        run(status="ready", attempts=[first]),
+        run(status="running", attempts=[first, attempt(2, status="running", finished_at=None)]),
+        run(status="timed_out", attempts=[first, second]),
+    ]
+    person, program = Listener(is_table=True), Listener(is_table=False)
+    for listener in (person, program):
+        reporter = RunReporter(cast(Session, listener))
+        for step in steps:
+            reporter.report(step, is_long=False)
+    assert person.notes == [
+        "Attempt 1 failed: It broke.",
+        "Run 7 waits for attempt 2 at noon.",
+        "Attempt 2 timed out",
+    ]
+    assert program.notes == []
+
+
+def test_who_waits_for_a_run_that_does_not_start_reads_why() -> None:
+    person = Listener(is_table=True)
+    reporter = RunReporter(cast(Session, person))
+    for is_long in (False, True, True):
+        reporter.report(run(attempt_count=0, attempts=[]), is_long=is_long)
+    assert person.notes == ["Run 7 waits for attempt 2 at noon."]

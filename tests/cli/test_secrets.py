@@ -50,7 +50,8 @@ async def test_a_secret_is_set_shown_without_its_value_and_deleted(
         await run_command("secrets", "list"),
         await run_command("secrets", "list", "-o", "table"),
     ]
-    assert shown[-1].out.splitlines()[0].split() == ["NAME", "VERSION", "JOBS", "AGENTS", "CHANGED", "ID"]
+    titles = ["NAME", "VERSION", "JOBS", "OTHER", "USERS", "AGENTS", "CHANGED", "ID"]
+    assert shown[-1].out.splitlines()[0].split() == titles
     shown.append(await run_command("secrets", "show", "crm-token", "-o", "table"))
     assert '{"secret": "crm-token"}' in shown[-1].out
     config = '{"url": "https://example.test", "headers": {"x": {"secret": "crm-token"}}}'

@@ -15,7 +15,18 @@ from foliot.domain.ids import FreezeId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import RunError, WaitsFor
-from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Otherwise, SkipReason, Window
+from foliot.domain.schedule import (
+    Calendar,
+    CalendarKind,
+    Cron,
+    Interval,
+    IntervalMode,
+    Manual,
+    Otherwise,
+    SkipReason,
+    Weekly,
+    Window,
+)
 from tests.domain.builders import HOUR, at, make_job, make_uuid, run_id
 
 BOGOTA = make_job(Cron("0 6 * * *", "America/Bogota"))
@@ -136,7 +147,50 @@ def test_a_future_time_will_run() -> None:
 def test_a_deferred_future_time_says_when_it_goes_off() -> None:
     job = make_job(Cron("0 6 * * *"), window=Window(time(8), time(20)))
     reported = explain(asked("2027-01-06 06:00", job))
-    assert reported.facts[0].startswith("It goes off at 2027-01-06 08:00:00 UTC")
+    assert reported.facts == (
+        "It goes off at 2027-01-06 08:00:00 UTC: its window is closed until 2027-01-06 08:00:00 UTC.",
+    )
+
+
+def test_a_deferred_future_time_names_the_calendars_and_the_spread_that_move_it() -> None:
+    night = Calendar("night", CalendarKind.BLACKOUT, (Weekly(time(5), time(7)),), "UTC", Otherwise.DEFER)
+    idle = Calendar("idle", CalendarKind.BLACKOUT, (Weekly(time(22), time(23)),), "UTC", Otherwise.DEFER)
+    job = make_job(Cron("0 6 * * *"), window=Window(time(7, 30), time(20)), calendars=(night, idle))
+    [fact] = explain(asked("2027-01-06 06:00", job)).facts
+    assert fact == (
+        "It goes off at 2027-01-06 07:30:00 UTC: its window is closed until 2027-01-06 07:30:00 UTC"
+        ' and the calendar "night" is closed until 2027-01-06 07:00:00 UTC.'
+    )
+    spread = make_job(Cron("0 6 * * *", spread=HOUR))
+    [fact] = explain(asked("2027-01-06 06:00", spread)).facts
+    assert "its spread adds " in fact
+    assert "closed" not in fact
+
+
+def test_of_times_deferred_to_one_instant_only_the_newest_will_run() -> None:
+    job = make_job(Cron("0 * * * *"), window=Window(time(8), time(20)))
+    older = explain(asked("2027-01-06 06:00", job))
+    assert older.verdict is Verdict.WILL_NOT_RUN
+    assert "gives way to the newer planned time of 2027-01-06 08:00:00 UTC" in older.sentence
+    assert "its window is closed until 2027-01-06 08:00:00 UTC" in older.sentence
+    assert explain(asked("2027-01-06 08:00", job)).verdict is Verdict.WILL_RUN
+
+
+def test_a_stopped_job_says_by_whom_since_when_until_when_and_why() -> None:
+    reported = explain(
+        asked(
+            "2027-01-06 11:00",
+            make_job(Cron("0 11 * * *")),
+            status=JobStatus.PAUSED,
+            status_by="ada",
+            status_at=at("10:00"),
+            status_reason="lunch",
+            paused_until=at("2027-01-07 00:00"),
+        )
+    )
+    assert reported.sentence.endswith("the job is paused until 2027-01-07 00:00:00 UTC by ada (lunch).")
+    assert reported.facts == (f"It is paused since {at('10:00'):%Y-%m-%d} 10:00:00 UTC.",)
+    assert reported.next_step == "Resume it."
 
 
 FREEZE = Freeze(FreezeId(make_uuid(1)), at("2027-01-06 00:00"), reason="release day")
@@ -149,7 +203,7 @@ FREEZE = Freeze(FreezeId(make_uuid(1)), at("2027-01-06 00:00"), reason="release 
         (BOGOTA, {"status": JobStatus.COMPLETED}, "the job is completed"),
         (BOGOTA, {"freezes": (FREEZE,)}, "a freeze is in force (release day)"),
         (BOGOTA, {"skip_next": True}, "a person asked to skip it"),
-        (make_job(Cron("0 11 * * *"), max_runs=3), {"runs_created": 3}, "all 3 runs of max_runs are made"),
+        (make_job(Cron("0 11 * * *"), max_runs=3), {"runs_created": 3}, "max_runs (3) is reached"),
         (
             make_job(Cron("0 11 * * *"), window=Window(time(20), time(22), otherwise=Otherwise.SKIP)),
             {},

@@ -190,7 +190,7 @@ async def test_a_secret_that_is_missing_is_reported_and_waited_for(
         courier = office.courier()
         await work(courier)
         assert "A secret to sign with is whsec_" in str(facts(await office.look(room_id))["error"])
-        with pytest.raises(Conflict, match='is used by "support"'):
+        with pytest.raises(Conflict, match='is used by room "support"'):
             await secrets.delete(office.database, Scope(workspace_id, by), made)
         await secrets.delete(office.database, Scope(workspace_id, by), made, force=True)
         office.clock.advance(10 * SECOND)

@@ -373,6 +373,40 @@ async def test_a_pause_with_nothing_left_to_drop_is_a_pause(driver: ServiceDrive
     driver.balance()
 
 
+async def test_a_pause_of_a_paused_job_changes_its_end(driver: ServiceDriver) -> None:
+    job_id = await driver.job()
+    since = driver.clock.now()
+    await pause(driver, job_id, reason="move", until=since + HOUR)
+    driver.clock.advance(MINUTE)
+    later = since + 3 * HOUR
+    assert (await pause(driver, job_id, until=later)).status is JobStatus.PAUSED
+    fields = "SELECT paused_until, status_reason, status_at FROM foliot.jobs"
+    assert driver.sql(fields) == [(later, "move", since)]
+    await pause(driver, job_id, until=later)
+    await pause(driver, job_id, reason="move", until=later)
+    assert driver.audited() == ["job.created", "job.paused", "job.paused"], "the same pause changes nothing"
+    sooner = since + 5 * MINUTE
+    await pause(driver, job_id, reason="done soon", until=sooner)
+    assert driver.sql(fields) == [(sooner, "done soon", since)]
+    with pytest.raises(Invalid, match="future"):
+        await pause(driver, job_id, until=since)
+    await pause(driver, job_id)
+    assert driver.sql(fields) == [(None, "done soon", since)]
+    driver.clock.advance(4 * HOUR)
+    assert await job_status.resume_due(driver.database) == 0
+    assert driver.sql("SELECT event FROM foliot.notices") == [("job_paused",)]
+    driver.balance()
+
+
+async def test_a_second_pause_drops_the_queued_runs(driver: ServiceDriver) -> None:
+    job_id = await driver.job()
+    await driver.tick(MINUTE)
+    await pause(driver, job_id)
+    await pause(driver, job_id, drop_queued=True)
+    assert (driver.status(), driver.runs()) == ("paused", [("schedule", "skipped", "paused")])
+    driver.balance()
+
+
 async def test_what_runs_when_a_job_is_paused_runs_on(driver: ServiceDriver) -> None:
     job_id = await driver.job()
     await driver.tick(MINUTE)
@@ -504,7 +538,7 @@ async def test_a_disabled_job_is_switched_on_by_resume(driver: ServiceDriver) ->
     assert (driver.status(), await driver.tick(HOUR)) == ("disabled", 0)
 
 
-@pytest.mark.parametrize("verb", [pause, resume, archive])
+@pytest.mark.parametrize("verb", [resume, archive])
 async def test_a_move_from_the_wrong_place_is_refused(driver: ServiceDriver, verb: Any) -> None:
     job_id = await driver.job()
     if verb is not resume:

@@ -139,6 +139,40 @@ async def test_a_budget_of_a_job_warns_then_pauses_it_until_the_month_ends(drive
     driver.balance()
 
 
+async def test_a_month_budget_extends_the_pause_that_a_day_budget_made(driver: ServiceDriver) -> None:
+    day = Budget("usd", Decimal(5), BudgetPeriod.DAY, None)
+    month = Budget("usd", Decimal(10), BudgetPeriod.MONTH, None)
+    await driver.job(budgets=(day, month), overlap=Overlap(OverlapRule.CONCURRENT, 3))
+    driver.clock.advance(MINUTE)
+    await driver.tick()
+    await driver.tick(MINUTE)
+    first, second = await driver.claim(2)
+    midnight = driver.clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    await report(driver.database, [spent(driver, first, usd="6")])
+    paused = "SELECT paused_until, status_reason FROM foliot.jobs"
+    assert driver.sql(paused) == [(midnight, "Its budget is used up: 6 of 5 usd used today (UTC).")]
+    since = driver.sql("SELECT status_at FROM foliot.jobs")
+    notices(driver)
+    await report(driver.database, [spent(driver, second, usd="6")])
+    end = (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
+    assert driver.sql(paused) == [(end, "Its budget is used up: 12 of 10 usd used this month (UTC).")]
+    assert driver.sql("SELECT status_at FROM foliot.jobs") == since
+    assert notices(driver) == [("budget_exceeded", "12 of 10 usd used this month (UTC).")]
+    assert driver.audited()[-2:] == ["job.auto_paused", "job.auto_paused"]
+    driver.clock.advance(midnight - driver.clock.now())
+    assert await job_status.resume_due(driver.database) == 0
+    driver.balance()
+
+
+async def test_a_budget_leaves_a_pause_without_an_end_alone(driver: ServiceDriver) -> None:
+    job = await driver.job(budgets=(USD,))
+    await driver.tick(MINUTE)
+    [run] = await driver.claim()
+    await job_status.pause(driver.database, Scope(driver.workspace, ANA), job, reason="vacation")
+    await report(driver.database, [spent(driver, run, usd="12")])
+    assert driver.sql("SELECT paused_until, status_reason FROM foliot.jobs") == [(None, "vacation")]
+
+
 async def test_a_person_resumes_a_job_and_its_next_usage_pauses_it_again(driver: ServiceDriver) -> None:
     job = await driver.job(budgets=(USD,))
     await work(driver, usd="12")

@@ -16,16 +16,18 @@ from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.explain.records import Explanation, Verdict
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId
-from foliot.domain.policy import Breaker, BreakerAction, Retry
+from foliot.domain.policy import Backoff, Breaker, BreakerAction, Retry
 from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import Calendar, CalendarKind, Cron, Manual, Otherwise, Weekly, Window
-from foliot.services.identity import installation
+from foliot.services.identity import installation, workspaces
+from foliot.services.identity.workspaces import WorkspaceChanges
 from foliot.services.jobs import agenda, calendars, job_search, job_status, job_types
 from foliot.services.runs import run_control
 from foliot.services.runs.explain import explain_instant, explain_run
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.scheduling.tick import note_tick
+from foliot.services.settlement.sweep import sweep
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import limits
 from foliot.testing.fixtures import ADA
@@ -165,6 +167,21 @@ async def at_limit(scene: Scene) -> JobId:
     return job
 
 
+async def quota_used_up(scene: Scene) -> JobId:
+    """One fire a day, which another job spends ten minutes before."""
+    await workspaces.change(
+        scene.harness.database,
+        ADA,
+        scene.harness.workspace,
+        WorkspaceChanges(None, None, {"fires_per_day": 1}),
+    )
+    await scene.harness.job("spender", Cron("50 * * * *"))
+    job = await plain(scene)
+    scene.harness.clock.advance(5 * MINUTE)
+    await scene.harness.tick()
+    return job
+
+
 async def broken(scene: Scene) -> JobId:
     breaker = Breaker(after=1, action=BreakerAction.PAUSE)
     job = await scene.harness.job("breaking", HOURLY, breaker=breaker, retry=Retry(max=0))
@@ -196,10 +213,11 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("host away", host_away, Verdict.WILL_WAIT, "host edge has been offline since", "ready"),
     ("skip next", skipped_by_operator, Verdict.WILL_NOT_RUN, "asked to skip it", "skipped operator"),
     ("shadow mode", in_shadow, Verdict.WILL_NOT_RUN, "the job is in shadow mode", "skipped shadow"),
-    ("max_runs used up", used_up, Verdict.WILL_NOT_RUN, "all 1 runs of max_runs", None),
+    ("max_runs used up", used_up, Verdict.WILL_NOT_RUN, "max_runs (1) is reached", None),
     ("behind a live run", behind_a_run, Verdict.WILL_RUN, "if run 1, which is live now, has ended by then", "skipped overlap"),
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
     ("limit", at_limit, Verdict.WILL_RUN, "if a place under its limit is free (concurrency key db: 1 of 1 in use now)", "waiting limit"),
+    ("quota used up", quota_used_up, Verdict.WILL_NOT_RUN, "the quota of fires per day is used up for today", "skipped quota"),
     ("paused by the breaker", broken, Verdict.WILL_NOT_RUN, "the job is paused", None),
     ("scheduler down", lambda s: s.silent(), Verdict.WILL_WAIT, "No scheduler of Foliot has run since", "down"),
 )  # fmt: skip
@@ -272,10 +290,10 @@ def check_lists(
     if state.startswith("freeze"):
         assert ahead.freezes
         assert [item.line.fate.value for item in items] == ["skipped" if "skip" in state else "held"]
-    elif state in ("held after a restore", "scheduler down", "shadow mode"):
+    elif state in ("held after a restore", "scheduler down", "shadow mode", "quota used up", "type off"):
         assert len(ahead.notes) == 1
         assert state != "shadow mode" or [item.line.fate for item in items] == [agenda.Fate.SKIPPED]
-    elif verdict is Verdict.WILL_NOT_RUN and state not in ("skip next", "type off"):
+    elif verdict is Verdict.WILL_NOT_RUN and state != "skip next":
         assert scene.at not in times
         assert not [item for item in items if item.line.fate is agenda.Fate.RUNS]
     elif state == "plain":
@@ -363,6 +381,55 @@ async def test_times_skipped_behind_a_run_that_no_worker_took_name_the_missing_w
     assert "run 1 of this job was still waiting to start" in said.sentence
     assert "no worker serves queue default for type python" in " ".join(said.facts)
     assert said.next_step == "Start a worker that serves queue default and has a handler for python."
+
+
+async def test_a_time_skipped_behind_a_lost_worker_names_the_worker(harness: WorkspaceHarness) -> None:
+    job = await harness.job("plain", Cron("* * * * *"))
+    harness.clock.advance(MINUTE)
+    await harness.tick()
+    assert len(await harness.claim()) == 1
+    harness.clock.advance(MINUTE)
+    await harness.tick()
+    scene = Scene(harness, harness.clock.now().replace(second=0, microsecond=0))
+    harness.owner.execute("UPDATE foliot.workers SET alive_until = %s", [harness.clock.now() - MINUTE / 60])
+    said = await why(scene, job, scene.at)
+    assert "run 1 of this job was held by worker" in said.sentence
+    assert said.facts[-1] == "Its lease has passed: the next sweep takes the run back."
+    await sweep(harness.database)
+    swept = await why(scene, job, scene.at)
+    assert swept.sentence == said.sentence
+    assert "The run was taken back at" in swept.facts[-1]
+    assert "worker_lease" in str(swept.next_step)
+    assert "faster" not in str(swept.next_step)
+
+
+async def test_a_time_skipped_behind_a_retry_says_so(harness: WorkspaceHarness) -> None:
+    retry = Retry(1, Backoff.FIXED, base=HOUR, past_next=True)
+    job = await harness.job("flaky", Cron("*/10 * * * *"), retry=retry)
+    harness.clock.advance(10 * MINUTE)
+    await harness.tick()
+    [taken] = await harness.claim()
+    await harness.report(taken, BROKE)
+    harness.clock.advance(10 * MINUTE)
+    await harness.tick()
+    scene = Scene(harness, harness.clock.now().replace(second=0, microsecond=0))
+    said = await why(scene, job, scene.at)
+    assert "run 1 of this job was waiting for attempt 2" in said.sentence
+    assert any(fact.startswith("Attempt 1 failed") for fact in said.facts)
+    assert "retries" in str(said.next_step)
+
+
+async def test_the_latest_answer_says_that_the_job_is_stopped_now(harness: WorkspaceHarness) -> None:
+    job = await harness.job("plain", HOURLY)
+    harness.clock.advance(HOUR)
+    await harness.tick()
+    await harness.run_once()
+    scene = Scene(harness, harness.clock.now())
+    await job_status.pause(harness.database, scene.scope, job, reason="lunch", until=scene.at + HOUR)
+    said = (await explain_instant(harness.database, scene.scope, job)).explanation
+    assert said.verdict is Verdict.RAN
+    assert any(fact.startswith("Now the job is paused until") and "(lunch)" in fact for fact in said.facts)
+    assert said.next_step == "Resume it."
 
 
 async def test_a_run_that_may_not_start_yet_is_not_called_a_retry(harness: WorkspaceHarness) -> None:

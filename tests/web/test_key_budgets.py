@@ -76,3 +76,20 @@ async def test_people_see_budgets_in_the_list_of_keys_and_only_agents_have_them(
     assert (refused.status_code, list(problems(refused))) == (422, ["/max_jobs"])
     audit = (await api.request("GET", "/audit?action=key.created", role="boss")).json()["items"]
     assert [each["after"]["max_jobs"] for each in audit if "max_jobs" in each["after"]] == [5]
+
+
+async def test_a_key_with_a_budget_cannot_end_or_change_a_wider_one_of_its_agent(api: ApiHarness) -> None:
+    wide = await agent_key(api, "wide")
+    narrow = await api.request("POST", "/keys", role="wide", json={"name": "narrow", "max_jobs": 2})
+    api.keys["acme", "narrow"] = narrow.json()["secret"]
+    twin = await api.request("POST", "/keys", role="narrow", json={"name": "twin"})
+    api.keys["acme", "twin"] = twin.json()["secret"]
+    assert twin.json()["max_jobs"] == 2
+    sibling = await api.request("POST", "/keys", role="wide", json={"name": "sibling", "max_jobs": 3})
+    for key in (wide, sibling.json()):
+        for method, path in (("PATCH", ""), ("DELETE", ""), ("POST", "/revoke")):
+            answer = await api.request(method, f"/keys/{key['id']}{path}", role="narrow", json={})
+            assert answer.status_code == 403, (key["name"], method, path)
+    assert (await api.request("GET", "/jobs", role="wide")).status_code == 200
+    ended = await api.request("DELETE", f"/keys/{narrow.json()['id']}", role="twin")
+    assert ended.status_code == 204, "a key that may as much rotates it"

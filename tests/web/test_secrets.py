@@ -38,7 +38,7 @@ def naming(*names: str, **fields: Any) -> dict[str, Any]:
 async def test_a_secret_is_answered_without_its_value(api: ApiHarness) -> None:
     found = await made(api)
     assert set(found) == {
-        "id", "name", "version", "agents", "job_count", "readable", "created_at", "updated_at",
+        "id", "name", "version", "agents", "job_count", "used_by", "readable", "created_at", "updated_at",
     }  # fmt: skip
     assert (found["version"], found["job_count"], found["readable"]) == (1, 0, True)
     shown = await api.request("GET", f"/secrets/{found['id']}", role="viewer")
@@ -133,6 +133,31 @@ async def test_a_secret_in_use_goes_only_by_force(api: ApiHarness) -> None:
     assert '"nightly"' in refused.json()["detail"]
     assert (await api.request("DELETE", f"{path}?force=true", role="admin")).status_code == 204
     assert (await api.request("GET", path)).status_code == 404
+
+
+async def test_a_secret_names_the_channels_webhooks_and_rooms_that_use_it(api: ApiHarness) -> None:
+    value = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    secret = (
+        await api.request("POST", "/secrets", role="admin", json={"name": "hook", "value": value})
+    ).json()
+    assert secret["used_by"] == []
+    job_id = (await api.request("POST", "/jobs", role="admin", json=job())).json()["id"]
+    use = {"secret": "hook"}
+    webhook = {"name": "deploy", "kind": "trigger", "job_id": job_id, "secret": use}
+    config = {"kind": "webhook", "url": "https://example.test/", "secret": use}
+    for path, body in (
+        ("/webhooks", webhook),
+        ("/channels", {"name": "ops", "config": config}),
+    ):
+        made = await api.request("POST", path, role="admin", json=body)
+        assert made.status_code == 201, made.text
+    used_by = ['channel "ops"', 'webhook "deploy"']
+    assert (await api.request("GET", f"/secrets/{secret['id']}", role="admin")).json()["used_by"] == used_by
+    listed = (await api.request("GET", "/secrets", role="viewer")).json()["items"]
+    assert [(each["used_by"], each["job_count"]) for each in listed] == [(used_by, 0)]
+    refused = await api.request("DELETE", f"/secrets/{secret['id']}", role="admin")
+    assert refused.status_code == 409
+    assert 'is used by channel "ops", webhook "deploy".' in refused.json()["detail"]
 
 
 async def test_an_agent_names_and_sees_what_it_was_given(api: ApiHarness) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.lookup import find_named
+from foliot.cli.lookup import find_named, name_not_found
 from foliot.cli.output import pluralize
 from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm, view_command
 from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Block, Column, Table, facts, styled
 from foliot.cli.times import relative
-from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
@@ -183,9 +183,10 @@ def find_host(client: Client, ref: str) -> HostOut:
 
 
 def find_instance(client: Client, name: str) -> InstanceOut:
-    found = [one for host in client.hosts.each() for one in host.instances if one.name == name]
+    known = [one for host in client.hosts.each() for one in host.instances]
+    found = [one for one in known if one.name == name]
     if not found:
-        raise NotFound(f'Server not found: "{name}".', hint="List them with `foliot hosts list`.")
+        raise name_not_found(name, "server", (one.name for one in known))
     return found[0]
 
 

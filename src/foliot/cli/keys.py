@@ -233,9 +233,7 @@ def _dry_run_page(tried: KeyDryRunOut, verb: str) -> Block:
 def _find_key(client: Client, ref: str, is_revoked: bool | None) -> KeyOut:
     """Find a key. A revoked one counts if `is_revoked` is None: keys made with it may still be valid."""
     prefix = ref.removeprefix("fol_").rstrip("_…")
-    found = [
-        each
-        for each in client.keys.each(revoked=is_revoked)
-        if ref in {str(each.id), each.name} or each.prefix == prefix
-    ]
-    return pick_one(found, ref, "key", lambda each: f"fol_{each.prefix}_…  {each.name}")
+    keys = list(client.keys.each(revoked=is_revoked))
+    found = [each for each in keys if ref in {str(each.id), each.name} or each.prefix == prefix]
+    known = (each.name for each in keys)
+    return pick_one(found, ref, "key", lambda each: f"fol_{each.prefix}_…  {each.name}", known)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MIN_PREFIX = 4
 MAX_LISTED = 10
+MAX_NEAR = 3  # names in a hint
+MAX_COMPARED = 200  # jobs, one page, whose names are compared with a name that no job has
+_LISTS = {"notification rule": "notify rules list", "server": "hosts list"}  # commands with another name
 CLOCK_SLACK = timedelta(minutes=1)  # between the time in an id and created_at of its row
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _PREFIX = re.compile(r"[0-9a-f][0-9a-f-]*", re.ASCII)
@@ -73,14 +76,44 @@ def is_numbered_run(text: str) -> bool:
     return _NUMBERED.fullmatch(text) is not None
 
 
-def pick_one(found: Sequence[Found], ref: str, noun: str, describe: Callable[[Found], str]) -> Found:
-    """Return the only match. Raise NotFound for none; for several, Invalid with a list of them."""
+def name_not_found(ref: str, noun: str, known: Iterable[str | None] = ()) -> NotFound:
+    """Return the error for a name that nothing has. Its hint is the near names among `known`, else where to list them."""
+    command = _LISTS.get(noun, f"{noun}s list")
+    near = find_near_names(ref, known)
+    hint = (
+        f"Did you mean {' or '.join(map(_quoted, near))}?" if near else f"List them with `foliot {command}`."
+    )
+    return NotFound(f"{noun.capitalize()} not found: {_quoted(ref)}.", hint=hint)
+
+
+def find_near_names(ref: str, known: Iterable[str | None]) -> list[str]:
+    """Return up to three names that are spelt like `ref`, or contain it; the nearest first."""
+    from difflib import get_close_matches
+
+    wanted = ref.strip().casefold()
+    if not wanted:
+        return []
+    folded: dict[str, str] = {}
+    for name in known:
+        if name is not None:
+            folded.setdefault(name.casefold(), name)
+    near = get_close_matches(wanted, folded, n=MAX_NEAR, cutoff=0.6)
+    near += [each for each in folded if wanted in each and each not in near]
+    return [folded[each] for each in near[:MAX_NEAR]]
+
+
+def pick_one(
+    found: Sequence[Found],
+    ref: str,
+    noun: str,
+    describe: Callable[[Found], str],
+    known: Iterable[str | None] = (),
+) -> Found:
+    """Return the only match. Raise NotFound with near names of `known` for none; for several, Invalid with a list of them."""
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NotFound(
-            f"{noun.capitalize()} not found: {_quoted(ref)}.", hint=f"List them with `foliot {noun}s list`."
-        )
+        raise name_not_found(ref, noun, known)
     lines = [f"{each.id}  {escape_control(describe(each))}" for each in found[:MAX_LISTED]]
     more = ["and more"] if len(found) > MAX_LISTED else []
     count = "more than one" if more else f"{len(found)}"
@@ -96,12 +129,11 @@ def find_named(items: Iterable[Found], ref: str, noun: str, name: Callable[[Foun
     prefix = ref.strip().lower()
     if not found and len(prefix) >= MIN_PREFIX:
         found = [each for each in all_items if str(each.id).startswith(prefix)]
-    return pick_one(found, ref, noun, name)
+    return pick_one(found, ref, noun, name, map(name, all_items))
 
 
 def find_job(client: Client, ref: str) -> JobOut:
     """Raise NotFound for no match, and Invalid with a list for several."""
-    from foliot.sdk import NotFound as ApiNotFound
     from foliot.sdk.job_names import describe_for_choice
 
     prefix = ref.strip().lower()
@@ -112,14 +144,9 @@ def find_job(client: Client, ref: str) -> JobOut:
         found = _jobs_by_id_prefix(client, prefix)
     if found:
         return pick_one(found, ref, "job", lambda job: f"{job.name}: {describe_for_choice(job)}")
-    try:
-        similar = client.jobs.list(name=[ref], limit=3) if ref.strip() else None
-    except ApiNotFound:
-        similar = None
-    hint = "List them with `foliot jobs list`."
-    if similar is not None and similar.items:
-        hint = f"Did you mean {' or '.join(dict.fromkeys(_quoted(job.name) for job in similar.items))}?"
-    raise NotFound(f"Job not found: {_quoted(ref)}.", hint=hint)
+    similar = client.jobs.list(name=[ref], limit=MAX_NEAR).items if ref.strip() else []
+    newest = client.jobs.list(limit=MAX_COMPARED).items
+    raise name_not_found(ref, "job", (job.name for job in (*similar, *newest)))
 
 
 def find_archived_job(client: Client, ref: str) -> JobOut:

@@ -254,9 +254,11 @@ def _whole_number(text: str) -> int | None:
 
 def find_member(client: Client, ref: str) -> MemberOut:
     """Find a member; active ones come before removed ones."""
-    matches = [each for each in client.members.each() if ref in {str(each.id), each.name, each.email}]
+    members = list(client.members.each())
+    matches = [each for each in members if ref in {str(each.id), each.name, each.email}]
     found = [each for each in matches if each.active] or matches
-    return pick_one(found, ref, "member", lambda each: f"{each.kind:<7}  {each.role:<8}  {each.name}")
+    known = (name for each in members for name in (each.name, each.email))
+    return pick_one(found, ref, "member", lambda each: f"{each.kind:<7}  {each.role:<8}  {each.name}", known)
 
 
 def _known(client: Client, ref: str) -> MemberOut | None:

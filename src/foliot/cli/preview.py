@@ -66,6 +66,7 @@ def preview(
     from foliot.domain.schedule.timetable import preview as next_times
     from foliot.domain.schedule.words.vocabulary import WORDS
     from foliot.domain.schedule.zone import load_zone
+    from foliot.domain.schedule_lint import lint_schedule
 
     now = SystemClock().now().replace(microsecond=0)
     start = now if after is None else parse_instant(after)
@@ -78,7 +79,9 @@ def preview(
         raise
     timetable, zone = Timetable(schedule), load_zone(schedule.timezone)
     times = next_times(timetable, start, count)
-    found = SchedulePreview(describe(schedule, zone), times, zone, notes_on(timetable, start, times))
+    notes = notes_on(timetable, start, times)
+    warnings = (each for each in lint_schedule(timetable, start) if not any(note in each for note in notes))
+    found = SchedulePreview(describe(schedule, zone), times, zone, (*notes, *warnings))
     if output is TextFormat.JSON:
         print_out(preview_json(found))
     else:

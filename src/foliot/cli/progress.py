@@ -23,10 +23,11 @@ UNTRACKED = 200  # items of unknown number before a bar appears: one page
 
 
 def wait_for_run(session: Session, run: RunOut) -> RunOut:
-    """Poll until the run ends, retries included. Ctrl-C stops the waiting, not the run."""
+    """Poll until the run ends, retries included, and say on stderr what happens. Ctrl-C stops the waiting, not the run."""
     from rich.console import Console
 
     nap, began = MIN_POLL, monotonic()
+    reporter = RunReporter(session)
     console = Console(stderr=True, markup=False, highlight=False)
     status = console.status("") if sys.stderr.isatty() else None
     with note_on_interrupt(run), status or nullcontext():
@@ -36,7 +37,31 @@ def wait_for_run(session: Session, run: RunOut) -> RunOut:
             pause(nap)
             nap = min(nap * 1.3, MAX_POLL)
             run = session.client.runs.get(run.id)
+            reporter.report(run, is_long=nap == MAX_POLL)
     return run
+
+
+class RunReporter:
+    """Reports failed attempts of a run, and what it waits for, to the person who waits. Programs get nothing."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._reported = 0  # the number of the last attempt that was reported
+        self._is_explained = False
+
+    def report(self, run: RunOut, *, is_long: bool) -> None:
+        if not self._session.is_table:
+            return
+        for attempt in run.attempts or ():
+            if attempt.number > self._reported and attempt.finished_at is not None:
+                self._reported, self._is_explained = attempt.number, False
+                if attempt.status != "succeeded":
+                    why = "" if attempt.error is None else f": {attempt.error.message}"
+                    self._session.note(f"Attempt {attempt.number} {attempt.status.replace('_', ' ')}{why}")
+        waits = run.status == "waiting" or (run.status == "ready" and (self._reported > 0 or is_long))
+        if waits and not self._is_explained:
+            self._is_explained = True
+            self._session.note(self._session.client.runs.explain(run.id).sentence)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli.input_files import read_text
-from foliot.cli.lookup import pick_one
+from foliot.cli.lookup import find_named
 from foliot.cli.members import find_member
 from foliot.cli.output import pluralize
 from foliot.cli.progress import progress_bar
@@ -43,7 +43,7 @@ def list_secrets(session: Session, paging: Paging = FIRST_50) -> None:
 @app.command()
 @api_command
 def show(session: Session, secret: SecretRef) -> None:
-    """Show a secret: its version, and the jobs that use it. The value is never shown."""
+    """Show a secret: its version, and what uses it. The value is never shown."""
     found = find_secret(session.client, secret)
     users = session.client.secrets.jobs(found.id).items if session.is_table else []
     session.show(found, lambda: secret_page(found, users, session.now))
@@ -168,6 +168,7 @@ def secret_table(secrets: Sequence[SecretOut], now: datetime) -> Table[SecretOut
         Column("NAME", lambda each: each.name, wrap=True),
         Column("VERSION", lambda each: each.version),
         Column("JOBS", lambda each: each.job_count),
+        Column("OTHER USERS", lambda each: ", ".join(each.used_by), wrap=True),
         Column("AGENTS", lambda each: len(each.agents) or "", DIM, drop=1),
         Column(
             "CHANGED",
@@ -189,6 +190,7 @@ def secret_page(secret: SecretOut, users: Sequence[SecretUser], now: datetime) -
                 ("id", str(secret.id)),
                 ("version", f"{secret.version}, {relative(secret.updated_at - now)}"),
                 ("jobs", f"{secret.job_count:,}: {names}" if users else f"{secret.job_count:,}"),
+                ("used by", ", ".join(secret.used_by) or None),
                 ("agents", ", ".join(map(str, secret.agents)) or "none"),
                 ("in a config", f'{{"secret": "{secret.name}"}}'),
             )
@@ -215,8 +217,7 @@ def master_key_page(key: MasterKeyOut) -> Block:
 
 def find_secret(client: Client, ref: str) -> SecretOut:
     found = client.secrets.list(name=ref).items
-    found = found or [each for each in client.secrets.each() if str(each.id) == ref.lower()]
-    return pick_one(found, ref, "secret", lambda each: each.name)
+    return found[0] if found else find_named(client.secrets.each(), ref, "secret", lambda each: each.name)
 
 
 def _dry_run_sentence(tried: SecretDryRunOut, summary: str) -> str:

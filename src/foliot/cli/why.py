@@ -78,7 +78,10 @@ def _explain(session: Session, subject: str, at: str | None) -> ExplanationOut:
     zone = job.schedule.timezone
     if " ".join(at.lower().split()) in _LAST_RUN:
         runs = session.client.jobs.runs(job.id, limit=1).items
-        return session.client.runs.explain(runs[0].id) if runs else session.client.jobs.explain(job.id)
+        if runs:
+            return session.client.runs.explain(runs[0].id)
+        found = session.client.jobs.explain(job.id)
+        return found.model_copy(update={"sentence": f"{job.name} has not run yet. {found.sentence}"})
     stretch = parse_past_stretch(at, session.now, zone)
     if stretch is not None:
         return _explain_stretch(session, job.id, *stretch)

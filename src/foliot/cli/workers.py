@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foliot.cli.lookup import find_near_names
 from foliot.cli.session import DryRun, Session, api_command, view_command
 from foliot.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Block, Column, Table, line, stack, styled
 from foliot.cli.times import relative
@@ -77,7 +78,9 @@ def job_types(
     chosen = next((each for each in found if each.name == name), None)
     if chosen is None:
         known = ", ".join(each.name for each in found)
-        raise NotFound(f'Job type not found: "{name}".', hint=f"Known types: {known}.")
+        near = find_near_names(name, (each.name for each in found))
+        hint = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise NotFound(f'Job type not found: "{name}".', hint=f"{hint}Known types: {known}.")
     session.show(chosen, lambda: type_page(chosen))
 
 

@@ -239,7 +239,7 @@ def is_within(maker: KeyHolder, made: KeyHolder) -> bool:
     """Return whether `made` can do nothing that `maker` cannot."""
     if WORKER in made.scopes and not maker.may(Permission.ADMIN):
         return False  # workers are handed the payloads of a whole workspace
-    return _reaches(maker, made)
+    return _reaches(maker, made) and made.budget.narrowed(maker.budget) == made.budget
 
 
 def refuse_stronger(maker: KeyHolder, made: KeyHolder) -> None:

@@ -295,10 +295,15 @@ class Settings(ClientSettings):
         20 * 1024 * 1024, "How large one artifact of a run may be.", unit="bytes"
     )
     log_lines: Annotated[int, whole_number(1, 10_000)] = setting(
-        10_000, "How many lines the log of one run keeps, all attempts together; later lines are dropped."
+        10_000,
+        "How many lines the log of one run keeps, all attempts together; later lines are dropped. "
+        "It can only be lowered: the default is the most.",
     )
     log_bytes: Annotated[int, whole_number(1_024, 5 * 1024 * 1024)] = setting(
-        5 * 1024 * 1024, "How much text the log of one run keeps, all attempts together.", unit="bytes"
+        5 * 1024 * 1024,
+        "How much text the log of one run keeps, all attempts together. "
+        "It can only be lowered: the default is the most.",
+        unit="bytes",
     )
 
     # Defaults of jobs, which a workspace may replace, and the pace of the engine.

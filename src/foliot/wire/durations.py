@@ -44,6 +44,8 @@ def read_duration(text: str) -> timedelta:
         ]
         if parts and not text.endswith("T"):
             return _bounded(sum(parts, Decimal(0)))
+    if text.isascii() and text.isdigit() and len(text) <= 9:
+        raise ValueError(f"The number {text} has no unit: write {text}s for seconds or {text}m for minutes.")
     if _CALENDAR.match(text[:64]):
         raise ValueError("A month or a year has no fixed length; write days.")
     raise ValueError("This is not a duration.")

@@ -37,6 +37,11 @@ class SecretOut(Shape):
     version: int = Field(description="Rises with each new value.")
     agents: list[Id]
     job_count: int = Field(description="How many jobs name it.")
+    used_by: list[str] = Field(
+        default=[],
+        description="The channels, incoming webhooks and rooms that name it; not shown to agents.",
+        examples=[['channel "ops"']],
+    )
     readable: bool = Field(description="Whether this node knows the master key that sealed it.")
     created_at: Instant
     updated_at: Instant

@@ -8,7 +8,7 @@ import typer
 
 from foliot.cli.input_files import parse_json_object
 from foliot.cli.jobs.dry_run import job_dry_run_page
-from foliot.cli.jobs.views import result_line
+from foliot.cli.jobs.views import pause_end, result_line
 from foliot.cli.lookup import JobRef, find_archived_job, find_job
 from foliot.cli.output import pluralize
 from foliot.cli.progress import wait_for_run
@@ -33,7 +33,10 @@ def pause(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Pause a job: its schedule starts no run until it is resumed. Runs under way continue; queued ones wait for the resume."""
+    """Pause a job: its schedule starts no run until it is resumed. Runs under way continue; queued ones wait for the resume.
+
+    The pause of a paused job gets the new end.
+    """
     found = find_job(session.client, job)
     at = None if until is None else parse_time(until, session.now, local_zone(), flag="--until")
     if dry_run:
@@ -41,7 +44,14 @@ def pause(
         session.show(tried, lambda: job_dry_run_page(f"Would pause {found.name}", tried, session.now))
         return
     paused = session.client.jobs.pause(found.id, reason=reason, until=at, drop_queued=drop_queued)
-    session.show(paused, lambda: result_line(paused, "Paused", session.now))
+    if found.status == "paused":  # a second pause changes the end of the first
+        is_same = (paused.paused_until, paused.status_reason) == (found.paused_until, found.status_reason)
+        change = "as before" if is_same else "changed"
+        session.show(
+            paused, lambda: styled(f"{found.name} is paused {pause_end(paused, session.now)} ({change}).")
+        )
+    else:
+        session.show(paused, lambda: result_line(paused, "Paused", session.now))
     if until is None:
         session.note(f'Resume it with: foliot jobs resume "{found.name}"')
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from foliot.sdk import Client
 
 ONE_SCHEDULE = "--schedule CRON, --every 30s, --at TIME, --when WORDS or --manual"
-_BARE_SECONDS = re.compile(r"\d+", re.ASCII)
 Group = TypeVar("Group", "ScheduleFlags", "HandlerFlags", "PolicyFlags", RuleFlags)
 _METAVARS = {str: "TEXT", int: "N", timedelta: "DURATION", datetime: "TIME"}
 
@@ -93,7 +91,7 @@ class ScheduleFlags:
             seconds = {"seconds": True} if self.seconds else {}
             return {"kind": "cron", "expr": self.schedule, **seconds, **zoned}
         if self.every is not None:
-            return {"kind": "interval", "every": _duration(self.every), **zoned}
+            return {"kind": "interval", "every": self.every, **zoned}
         if self.at is not None:
             at = parse_time(self.at, now, self.timezone or zone, flag="--at")
             return {"kind": "once", "at": at, **zoned}
@@ -196,7 +194,7 @@ def retry_body(retries: int | None, retry_delays: str | None) -> dict[str, Any] 
         return {"max": 0, "strategy": "none"}
     delays = None
     if retry_delays is not None:
-        delays = [_duration(each.strip()) for each in retry_delays.split(",")]
+        delays = [each.strip() for each in retry_delays.split(",")]
     most = len(delays) if retries is None and delays is not None else retries
     return _given(max=most, strategy="list" if delays else None, delays=delays)
 
@@ -245,8 +243,6 @@ class JobFlags:
         for field in JOB_FIELDS:
             if field.type is datetime and field.name in body:
                 body[field.name] = parse_time(body[field.name], now, zone, flag=_flag(field))
-            elif field.type is timedelta and field.name in body:
-                body[field.name] = _duration(body[field.name])
         return {**self.policies.body(), **body}
 
 
@@ -325,11 +321,6 @@ def _one_name(first: str | None, flag: str | None) -> str | None:
             hint="Use NAME or --name; a name with spaces needs quotes.",
         )
     return flag if first is None else first
-
-
-def _duration(text: str) -> str:
-    """Read a bare number as seconds, which the API refuses."""
-    return f"{text}s" if _BARE_SECONDS.fullmatch(text) else text
 
 
 def _given(**values: Any) -> dict[str, Any]:

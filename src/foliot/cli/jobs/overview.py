@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from foliot.cli.freeze import format_scope
-from foliot.cli.jobs.views import format_counts, job_list
+from foliot.cli.jobs.views import covering_freeze, format_counts, freeze_line, job_list
 from foliot.cli.output import pluralize
 from foliot.cli.session import Session, view_command
 from foliot.cli.tables import BOLD, GREEN, RED, YELLOW, Block, StyledLine, facts, stack, styled
-from foliot.cli.times import format_milliseconds, relative
+from foliot.cli.times import format_milliseconds, local_zone, relative
 
 if TYPE_CHECKING:
     from foliot.wire.fleet import WorkerOut
@@ -73,18 +73,22 @@ def overview_page(
                     f"{current.running:,} running, {current.ready:,} ready, {current.waiting:,} waiting",
                 ),
                 ("late", pluralize(current.late, "job") if current.late else None),
-                (
-                    "next",
-                    relative(current.next_due_at - now) if current.next_due_at else "nothing is planned",
-                ),
+                ("next", _next_start(current.next_due_at, freezes, now)),
                 ("last 7 days", runs),
                 ("start lag", None if lag is None else f"p95 {format_milliseconds(lag.p95)}"),
                 ("workers", f"{alive} alive"),
                 *(("held", f"{format_scope(each.scope)}: {each.reason}") for each in held),
             )
         ),
-        job_list(failing, now, total=failing_total) if failing else None,
+        job_list(failing, now, total=failing_total, freezes=freezes) if failing else None,
     )
+
+
+def _next_start(at: datetime | None, freezes: Sequence[FreezeOut], now: datetime) -> str:
+    if at is None:
+        return "nothing is planned"
+    freeze = covering_freeze(freezes, at)
+    return relative(at - now) if freeze is None else freeze_line(freeze, local_zone(), now)
 
 
 def _verdict(stats: StatsOut, failing: int, alive: int, held: Sequence[FreezeOut]) -> StyledLine:

@@ -14,7 +14,6 @@ import typer
 
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
-from foliot.cli.runs import run_table
 from foliot.cli.session import FIRST_20, FIRST_50, MAX_PAGE, Paging, Session, view_command
 from foliot.cli.tables import (
     BOLD,
@@ -38,6 +37,7 @@ from foliot.cli.times import local_time, local_time_relative, local_times, relat
 from foliot.domain.lifecycle import JobStatus
 
 if TYPE_CHECKING:
+    from foliot.wire.freezes import FreezeOut
     from foliot.wire.jobs import JobOut, Retry
     from foliot.wire.schedules import PlannedOut, ScheduleOut
     from foliot.wire.shape import Page
@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 MIN_ID = 8  # characters of an id in a list
 STATUS_ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
 FAILURES = frozenset({"failed", "timed_out", "interrupted"})
+FIRE_RESULTS = {  # what became of the planned time recorded last
+    "queued": "became a run",
+    "skipped": "was skipped",
+    "scheduler_failed": "could not be planned",
+}
 ALWAYS_SHOWN = frozenset({"timeout", "overlap", "retry"})
 SHOWN_ELSEWHERE = frozenset(
     {
@@ -113,7 +118,12 @@ def list_jobs(
         )
 
     found = paging.fetch(get_page)
-    session.show_list(found, lambda: job_list(found.items, session.now, total=found.total))
+    session.show_list(
+        found,
+        lambda: job_list(
+            found.items, session.now, total=found.total, freezes=_load_freezes(session, found.items)
+        ),
+    )
     if not found.items and not (q or statuses or tag or type or queue or owner):
         session.note(
             "Create one with:"
@@ -133,7 +143,8 @@ def show(
         session.show(found, stack)
         return
     times = session.client.jobs.next(found.id, n).items
-    session.draw(job_page(found, session.now, times, _related_names(session, found)))
+    freeze = covering_freeze(_load_freezes(session, [found]), found.next_run_at or session.now, found)
+    session.draw(job_page(found, session.now, times, _related_names(session, found), freeze))
 
 
 @view_command
@@ -148,7 +159,10 @@ def next_times(
     session.show(times, lambda: planned_time_table(times.items, found.schedule.timezone, session.now))
     for note in times.notes:
         session.note(note)
-    if not times.items:
+    if not times.items and found.status == "active" and found.schedule.kind == "manual":
+        after = "after the jobs it depends on, or " if found.depends_on else ""
+        session.note(f'It has no schedule: it runs {after}on request, with: foliot jobs run "{found.name}"')
+    elif not times.items:
         session.note(
             f"See why with: foliot jobs why {found.id}"
             if found.status == "active"
@@ -161,13 +175,21 @@ def next_times(
 @view_command
 def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
+    from foliot.cli.runs import run_table  # it costs the other commands of this module their start
+
     found = find_job(session.client, job)
     runs = paging.fetch(session.client.jobs.runs, found.id)
     session.show_list(runs, lambda: run_table(runs.items, session.now, of_one_job=True))
 
 
-def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None) -> Block:
-    """Show the number of jobs in each status, then one row for each job."""
+def job_list(
+    jobs: Sequence[JobOut],
+    now: datetime,
+    *,
+    total: int | None = None,
+    freezes: Sequence[FreezeOut] = (),
+) -> Block:
+    """Show the number of jobs in each status, then one row for each job. A next time within a freeze is held."""
     if not jobs:
         return styled("No jobs.")
     id_length = _unique_id_length(jobs)
@@ -178,9 +200,7 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
         Column("type", lambda job: job.type, DIM, drop=1),
         Column("schedule", lambda job: format_schedule(job.schedule), drop=4),
         Column("last", lambda job: _last_run(job, now), wrap=True),
-        Column(
-            "next", lambda job: f"Next: {relative_short(job.next_run_at, now)}" if job.next_run_at else ""
-        ),
+        Column("next", lambda job: _next_run(job, now, freezes)),
         Column("id", lambda job: str(job.id)[:id_length], DIM, drop=2),
     ]
     if not any(job.owner_name for job in jobs):
@@ -194,9 +214,13 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
 
 
 def job_page(
-    job: JobOut, now: datetime, times: Sequence[PlannedOut] = (), names: Mapping[UUID, str] | None = None
+    job: JobOut,
+    now: datetime,
+    times: Sequence[PlannedOut] = (),
+    names: Mapping[UUID, str] | None = None,
+    freeze: FreezeOut | None = None,
 ) -> Block:
-    """Show a job. `names` are those of its upstream jobs and calendars, by id."""
+    """Show a job. `names` are those of its upstream jobs and calendars, by id; `freeze` covers its next time."""
     zone = job.schedule.timezone
     last = None
     if job.last_run_at is not None:
@@ -221,8 +245,9 @@ def job_page(
                 ("runs", job.schedule.words),
                 ("next", local_time_relative(job.next_run_at, zone, now) if job.next_run_at else None),
                 *(("", local_time_relative(each.planned_for, zone, now)) for each in times[1:]),
+                ("held", None if freeze is None else styled(freeze_line(freeze, zone, now), YELLOW)),
                 ("last", last),
-                ("last fire", job.last_fire_status and job.last_fire_status.replace("_", " ")),
+                ("last planned", FIRE_RESULTS.get(job.last_fire_status or "")),
                 ("error", styled(job.last_error, RED) if job.last_error else None),
                 ("record", record),
                 ("owner", job.owner_name),
@@ -236,6 +261,21 @@ def job_page(
             )
         ),
     )
+
+
+def freeze_line(freeze: FreezeOut, zone: str, now: datetime) -> str:
+    """`by a freeze until … (release day): its planned times are skipped`."""
+    end = (
+        "until it is lifted"
+        if freeze.end_at is None
+        else f"until {local_time_relative(freeze.end_at, zone, now)}"
+    )
+    then = {
+        "skip": "planned times within it are skipped",
+        "latest": "the newest planned time within it runs then",
+        "all": f"the planned times within it run then, {freeze.per_minute:,} a minute",
+    }[freeze.after]
+    return f"by a freeze {end} ({freeze.reason}): {then}"
 
 
 def created_page(job: JobOut, now: datetime) -> Block:
@@ -271,11 +311,17 @@ def planned_time_table(times: Sequence[PlannedOut], zone: str, now: datetime) ->
 def result_line(job: JobOut, verb: str, now: datetime) -> StyledLine:
     """`Paused nightly until …`, or `Resumed nightly. Next: …`."""
     following = until = ""
-    if job.paused_until is not None:
-        until = f" until {local_time_relative(job.paused_until, job.schedule.timezone, now)}"
+    if job.status == "paused":
+        until = f" {pause_end(job, now)}"
     if job.next_run_at is not None:
         following = f" Next: {local_time_relative(job.next_run_at, job.schedule.timezone, now)}."
     return line((verb, BOLD), f" {job.name}{until}.{following}")
+
+
+def pause_end(job: JobOut, now: datetime) -> str:
+    if job.paused_until is None:
+        return "until it is resumed"
+    return f"until {local_time_relative(job.paused_until, job.schedule.timezone, now)}"
 
 
 def status_line(job: JobOut, now: datetime) -> StyledLine:
@@ -324,6 +370,39 @@ def _last_run(job: JobOut, now: datetime) -> StyledLine:
     result = job.last_run_status or ""
     style = GREEN if result == "succeeded" else RED if result in FAILURES else DIM
     return line(f"Last: {relative_short(job.last_run_at, now)} (", (result, style), ")")
+
+
+def _next_run(job: JobOut, now: datetime, freezes: Sequence[FreezeOut]) -> StyledLine:
+    if job.next_run_at is None:
+        return styled("")
+    freeze = covering_freeze(freezes, job.next_run_at, job)
+    if freeze is None:
+        return styled(f"Next: {relative_short(job.next_run_at, now)}")
+    return styled("Skipped by a freeze" if freeze.after == "skip" else "Held by a freeze", YELLOW)
+
+
+def covering_freeze(
+    freezes: Sequence[FreezeOut], at: datetime, job: JobOut | None = None
+) -> FreezeOut | None:
+    """Return a freeze that is in force at `at`, over this job, or else over everything."""
+    for each in freezes:
+        scope = each.scope
+        is_covered = scope.everything or (
+            job is not None
+            and (
+                job.id in scope.jobs or job.queue in scope.queues or not set(scope.tags).isdisjoint(job.tags)
+            )
+        )
+        if is_covered and each.start_at <= at and (each.end_at is None or at < each.end_at):
+            return each
+    return None
+
+
+def _load_freezes(session: Session, jobs: Sequence[JobOut]) -> Sequence[FreezeOut]:
+    """Load the current and future freezes, if a job has a next time that one may hold."""
+    if not any(job.next_run_at for job in jobs):
+        return ()
+    return session.client.freezes.list().items
 
 
 def _reason(job: JobOut) -> str | None:

@@ -15,7 +15,7 @@ from foliot.domain.explain.records import Explanation, Recorded, Verdict, explai
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import Job
-from foliot.domain.lifecycle import JobStatus
+from foliot.domain.lifecycle import STOPPED, JobStatus
 from foliot.domain.planning.missed import TICK
 from foliot.domain.policy import OverlapRule
 from foliot.domain.schedule import (
@@ -27,6 +27,8 @@ from foliot.domain.schedule import (
     latest_until,
     planned_after,
 )
+from foliot.domain.schedule.describe.english import lasting
+from foliot.domain.schedule.timetable import closed_gates, newest_due_with
 from foliot.domain.schedule.work_budget import work_budget
 
 CLOSE_ENOUGH = timedelta(minutes=1)  # people ask about 14:00, not about 14:00:00.000
@@ -74,6 +76,7 @@ class Question:
         None  # what a fixed_delay or triggered job waits for: "run 12", "the job daily sync"
     )
     status_by: str | None = None  # who paused or disabled it
+    status_at: datetime | None = None  # since when
     gate: str | None = None  # the upstream jobs whose fresh data it needs
     live_number: int | None = None  # of the run that is live now
     limit: str | None = None  # the limit that is full now
@@ -132,12 +135,14 @@ def _future(question: Question, planned: PlannedTime) -> Explanation:
     refusal = _refusal(question, planned)
     if refusal is not None:
         why, next_step = refusal
+        since = _stopped_since(question) if _is_stopped(question, planned) else ()
         return Explanation(
-            Verdict.WILL_NOT_RUN, f"The planned time of {when} will not run: {why}.", (), next_step
+            Verdict.WILL_NOT_RUN, f"The planned time of {when} will not run: {why}.", since, next_step
         )
     facts: tuple[str, ...] = ()
     if planned.due_at != planned.planned_for:
-        facts = (f"It goes off at {quote(job, planned.due_at)}: spread, window or calendar move it there.",)
+        causes = " and ".join(_deferrals(job, planned))
+        facts = (f"It goes off at {quote(job, planned.due_at)}: {causes}.",)
     hindrance = _hindrance(question, planned)
     if hindrance is not None:
         why, next_step = hindrance
@@ -148,6 +153,19 @@ def _future(question: Question, planned: PlannedTime) -> Explanation:
             Verdict.WILL_RUN, f"It will run, planned for {when}, if {' and '.join(conditions)}.", facts
         )
     return Explanation(Verdict.WILL_RUN, f"It will run, planned for {when}.", facts)
+
+
+def _deferrals(job: Job, planned: PlannedTime) -> list[str]:
+    """Name what moves a planned time to its due time: the spread, the window, calendars; and until when each is closed."""
+    timetable = job.timetable
+    spread = planned_after(timetable.bare, planned.planned_for - TICK)
+    start = planned.planned_for if spread is None else spread.due_at
+    added = start - planned.planned_for
+    closed = [
+        f"{name} is closed until {quote(job, until)}"
+        for name, until in closed_gates(timetable, start, planned.due_at).items()
+    ]
+    return [*([f"its spread adds {lasting(added)}"] if added else []), *closed]
 
 
 def _conditions(question: Question) -> list[str]:
@@ -197,12 +215,22 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     if question.no_fires_until is not None and planned.due_at < question.no_fires_until:
         return AHEAD[SkipReason.QUOTA], SENTENCES[SkipReason.QUOTA][1]
     if job.max_runs is not None and question.runs_created >= job.max_runs:
-        return f"all {job.max_runs} runs of max_runs are made", "Raise max_runs."
+        return f"max_runs ({job.max_runs}) is reached", "Raise max_runs."
     if job.max_runs is not None and _runs_out(question, planned, job.max_runs - question.runs_created):
         return f"all runs that max_runs ({job.max_runs}) allows come before it", "Raise max_runs."
     freeze = freeze_at(question.freezes, planned.due_at)
     if freeze is not None and (freeze.after is FreezePolicy.SKIP or _gives_way(job, freeze, planned)):
         return _frozen(question, freeze), LIFT
+    newest = newest_due_with(job.timetable, planned)
+    if newest.planned_for != planned.planned_for:
+        moved = " and ".join(_deferrals(job, planned))
+        return (
+            (
+                f"it would go off at {quote(job, planned.due_at)}, because {moved}, and gives way to the newer"
+                f" planned time of {quote(job, newest.planned_for)}"
+            ),
+            SENTENCES[SkipReason.WINDOW][1] if job.timetable.window else SENTENCES[SkipReason.BLACKOUT][1],
+        )
     upcoming = planned_after(job.timetable, question.now)
     if question.skip_next and upcoming is not None:
         until = question.skip_until or upcoming.planned_for
@@ -258,6 +286,20 @@ def _standing(question: Question) -> str:
     return sentence + by + _given(question.status_reason)
 
 
+def _stopped_since(question: Question) -> tuple[str, ...]:
+    since = question.status_at
+    return () if since is None else (f"It is {question.status.value} since {quote(question.job, since)}.",)
+
+
+def with_stop(explanation: Explanation, question: Question) -> Explanation:
+    """Add to the answer about a past time that the job is stopped now: no later time runs."""
+    if question.status not in STOPPED:
+        return explanation
+    standing = _standing(question)
+    facts = (*explanation.facts, f"Now {standing}.", *_stopped_since(question))
+    return replace(explanation, facts=facts, next_step=explanation.next_step or _wake_up(question.status))
+
+
 def _given(reason: str | None) -> str:
     return f" ({reason})" if reason else ""
 
@@ -273,7 +315,8 @@ def _unrecorded(question: Question, planned: PlannedTime) -> Explanation:
     when = quote(job, planned.planned_for)
     if question.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
         sentence = f"Nothing is recorded for {when}: {_standing(question)}."
-        return Explanation(Verdict.UNRECORDED, sentence, (), _wake_up(question.status))
+        since = _stopped_since(question)
+        return Explanation(Verdict.UNRECORDED, sentence, since, _wake_up(question.status))
     if firing.held_reason is not None:
         why = f"firing is held: {firing.held_reason.removesuffix('.')}"
         return Explanation(
@@ -316,9 +359,14 @@ def _not_planned(question: Question) -> Explanation:
         hangs_on = question.waits_for or (
             "the end of its live run" if job.is_chained else "a person, a program or an upstream job"
         )
-        sentence = f"There is no planned time at {when}: this job waits for {hangs_on}."
+        sentence = (
+            f"There is no planned time at {when}: this job waits for {hangs_on}."
+            if job.is_chained
+            else f"This job has no planned times: it waits for {hangs_on}."
+        )
         if question.switched_off is None:
-            return Explanation(Verdict.NOT_PLANNED, sentence)
+            next_step = None if job.is_chained else "Run it manually, or give it a schedule."
+            return Explanation(Verdict.NOT_PLANNED, sentence, (), next_step)
         why, next_step = SENTENCES[SkipReason.TYPE_DISABLED]
         held = f"Meanwhile nothing of it would start: {why}{_given(question.switched_off)}."
         return Explanation(Verdict.NOT_PLANNED, sentence, (held,), next_step)

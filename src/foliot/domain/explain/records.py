@@ -71,6 +71,19 @@ class BlockingRun:
     number: int
     started_at: datetime | None
     waits: Explanation | None = None  # if it has not started even now
+    attempt: BlockingAttempt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockingAttempt:
+    """The attempt of the blocking run that was under way at the planned time, or the last that had ended before it."""
+
+    number: int
+    status: AttemptStatus
+    ended_at: datetime | None
+    worker: str
+    error: RunError | None = None
+    is_overdue: bool = False  # under way even now, and its worker is silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +171,12 @@ def _skipped(job: Job, record: Recorded) -> Explanation:
 def _blocked(job: Job, record: Recorded, blocking: BlockingRun) -> tuple[str, str | None, tuple[str, ...]]:
     """Return why an earlier run was in the way: it was running, or it had not even started."""
     _, next_step = SENTENCES[SkipReason.OVERLAP]
-    started, planned_for = blocking.started_at, record.planned_for
+    started, planned_for, attempt = blocking.started_at, record.planned_for, blocking.attempt
+    if attempt is not None and planned_for is not None:
+        if attempt.ended_at is not None and attempt.ended_at < planned_for:
+            return _between_attempts(job, blocking.number, attempt)
+        if attempt.status is AttemptStatus.LOST or attempt.is_overdue:
+            return _lost(job, blocking.number, attempt)
     if started is not None and (planned_for is None or started <= planned_for):
         since = quote(job, started)
         return (
@@ -176,6 +194,36 @@ def _blocked(job: Job, record: Recorded, blocking: BlockingRun) -> tuple[str, st
         "Check that enough workers serve its queue and type; overlap queue or concurrent would make a run for each time.",
         (f"Run {blocking.number} started only at {quote(job, started)}.",),
     )
+
+
+LOST_WORKER = (
+    "Find out why the worker ended: its log and the machine's. The setting worker_lease says after how long"
+    " a silent worker's runs are taken back; with overlap queue or concurrent no time is skipped meanwhile."
+)
+
+
+def _lost(job: Job, number: int, attempt: BlockingAttempt) -> tuple[str, str, tuple[str, ...]]:
+    """Explain a run that was live only because nobody knew yet that its worker was gone."""
+    reason = f"run {number} of this job was held by worker {attempt.worker}, which was lost"
+    fact = (
+        "Its lease has passed: the next sweep takes the run back."
+        if attempt.ended_at is None
+        else f"The run was taken back at {quote(job, attempt.ended_at)}, when the worker's lease had passed."
+    )
+    return reason, LOST_WORKER, (fact,)
+
+
+def _between_attempts(job: Job, number: int, attempt: BlockingAttempt) -> tuple[str, str, tuple[str, ...]]:
+    """Explain a run that was live because it waited for a retry."""
+    ended = "" if attempt.ended_at is None else f" at {quote(job, attempt.ended_at)}"
+    fact = what_became_of(attempt.number, attempt.status, attempt.error, ended)
+    next_step = (
+        LOST_WORKER
+        if attempt.status is AttemptStatus.LOST
+        else f"Read the log of run {number} to see why attempt {attempt.number} ended so. Fewer or shorter retries,"
+        " or overlap queue or concurrent, keep later times from being skipped."
+    )
+    return f"run {number} of this job was waiting for attempt {attempt.number + 1}", next_step, (fact,)
 
 
 def _ran(job: Job, record: Recorded) -> Explanation:

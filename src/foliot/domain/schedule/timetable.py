@@ -83,7 +83,7 @@ def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
         planned = planned_after(timetable, after)
         for _ in range(_MOST_STEPS):
             if planned is None or planned.skip is None:
-                return planned if planned is None else _newest_due_with(timetable, planned)
+                return planned if planned is None else newest_due_with(timetable, planned)
             onward = _leap(timetable, planned)
             planned = None if onward is None else planned_after(timetable, onward)
         return None
@@ -277,6 +277,25 @@ def _closed(timetable: Timetable, at: datetime) -> list[tuple[datetime, SkipReas
     return closed
 
 
+def closed_gates(timetable: Timetable, start: datetime, end: datetime) -> dict[str, datetime]:
+    """Name the window and the calendars that are closed on the way from `start` to `end`, each with its last opening."""
+    at, gates = naive_utc(start), dict[str, datetime]()
+    with work_budget():
+        for _ in range(_MOST_GATES):
+            if at >= naive_utc(end):
+                break
+            opens = []
+            if (window := timetable.window) is not None:
+                opens.append(("its window", window_closed_until(window, timetable.schedule.timezone, at)))
+            opens += [(each.title, calendar_closed_until(each, at)) for each in timetable.calendars]
+            closed = {name: until for name, until in opens if until is not None and until < _END_OF_TIME}
+            if not closed:
+                break
+            gates |= {name: until.replace(tzinfo=UTC) for name, until in closed.items()}
+            at = max(closed.values())
+    return gates
+
+
 def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime | None:
     """Return where to continue after a skipped time: after everything that is closed. None if nothing opens again."""
     if skipped.skip not in (SkipReason.WINDOW, SkipReason.BLACKOUT):
@@ -293,7 +312,8 @@ def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime | None:
     return None
 
 
-def _newest_due_with(timetable: Timetable, planned: PlannedTime) -> PlannedTime:
+def newest_due_with(timetable: Timetable, planned: PlannedTime) -> PlannedTime:
+    """Return the newest planned time that is deferred to the same instant: it runs, and the others give way."""
     if not timetable.is_gated:
         return planned
     newest = latest_until(timetable, planned.planned_for, planned.due_at)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from foliot.sdk.asynchronous.http import AsyncTransport, AsyncWrites, Changed, Gone, each_of
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import raise_for_error, reader
-from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+
+if TYPE_CHECKING:
+    from foliot.wire.dry_run import FreezeLiftOut
 
 
 class AsyncFreezeWrites(AsyncWrites[Changed, Gone]):
@@ -30,7 +33,12 @@ class AsyncFreezeWrites(AsyncWrites[Changed, Gone]):
 class AsyncFreezesApi(AsyncFreezeWrites[FreezeOut, None]):
     def __init__(self, http: AsyncTransport) -> None:
         super().__init__(http, reader(FreezeOut), raise_for_error)
-        self.dry_run = AsyncFreezeWrites(http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
+
+    @cached_property
+    def dry_run(self) -> AsyncFreezeWrites[FreezePreviewOut, FreezeLiftOut]:
+        from foliot.wire.dry_run import FreezeLiftOut  # noqa: PLC0415
+
+        return AsyncFreezeWrites(self._http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
 
     async def list(
         self, *, ended: bool = False, limit: int = PAGE, cursor: str | None = None

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from foliot.sdk.request import ApiRequest, Ref, post
 from foliot.sdk.response import raise_for_error, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, Writes, each_of
-from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
+
+if TYPE_CHECKING:
+    from foliot.wire.dry_run import FreezeLiftOut
 
 
 class FreezeWrites(Writes[Changed, Gone]):
@@ -31,7 +34,12 @@ class FreezeWrites(Writes[Changed, Gone]):
 class FreezesApi(FreezeWrites[FreezeOut, None]):
     def __init__(self, http: Transport) -> None:
         super().__init__(http, reader(FreezeOut), raise_for_error)
-        self.dry_run = FreezeWrites(http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
+
+    @cached_property
+    def dry_run(self) -> FreezeWrites[FreezePreviewOut, FreezeLiftOut]:
+        from foliot.wire.dry_run import FreezeLiftOut  # noqa: PLC0415
+
+        return FreezeWrites(self._http, reader(FreezePreviewOut), reader(FreezeLiftOut), dry_run=True)
 
     def list(self, *, ended: bool = False, limit: int = PAGE, cursor: str | None = None) -> Page[FreezeOut]:
         """Return one page of current and future freezes, newest first; with `ended` also past ones."""

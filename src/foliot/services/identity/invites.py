@@ -50,7 +50,7 @@ async def create(
         if expires_at is None:
             expires_at = min(filter(None, (tx.now + LASTS, maker.expires_at)))
         check_expiry(maker, expires_at, tx.now)
-        refuse_stronger(maker, KeyHolder(holder, maker.key_id, frozenset(), expires_at))
+        refuse_stronger(maker, KeyHolder(holder, maker.key_id, frozenset(), expires_at, budget=maker.budget))
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         made = StoredKey(
             key_id, holder, f"Invite of {holder.name}"[:200], key.prefix, frozenset({INVITE}), expires_at,

@@ -93,7 +93,7 @@ async def create(database: Database, caller: Caller, wanted: KeyRequest) -> Crea
             )
         budget = wanted.budget.narrowed(maker.budget)
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
-        refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
+        refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at, budget=budget))
         await keys.insert_key(
             tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker.key_id,
             is_session=wanted.is_session, budget=budget,

@@ -89,8 +89,8 @@ async def pause_in(
 async def _drop_queued(tx: Tx, locked: LockedJob) -> tuple[TimerRow, int]:
     """End the scheduled runs that no worker has as skipped. Return the timer row after that, and how many ended."""
     row, job_id = locked.row, locked.row.job_id
-    paused = advance(row.status, JobEvent.PAUSE)
-    writer, dropped = locked.writer(tx, row._replace(status=paused)), 0
+    status = row.status if row.status is JobStatus.PAUSED else advance(row.status, JobEvent.PAUSE)
+    writer, dropped = locked.writer(tx, row._replace(status=status)), 0
     for _ in range(_ATTEMPTS):  # between two, a claim may make a run wait for a limit, or a limit release one
         if not (found := await unclaimed_runs.unclaimed_of_job(tx, row, Trigger.SCHEDULE)):
             break
@@ -106,8 +106,16 @@ async def disable_in(tx: Tx, job_id: JobId, scope: Scope, *, reason: str | None 
 
 
 async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
-    """Pause or disable jobs whose timers are locked, all or none. The number of statements does not grow with the number of jobs."""
+    """Pause or disable jobs whose timers are locked, all or none. A pause of a paused job changes its end and its reason.
+
+    The number of statements does not grow with the number of jobs.
+    """
     order.check(tx.now)
+    if order.event is JobEvent.PAUSE:
+        await _change_pauses(tx, [row for row in rows if row.status is JobStatus.PAUSED], order, by)
+        rows = [row for row in rows if row.status is not JobStatus.PAUSED]
+    if not rows:
+        return
     job_ids = [row.job_id for row in rows]
     facts = {} if order.budget is None else {"budget": order.budget}
     moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason, facts) for row in rows]
@@ -129,6 +137,35 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     entries = [
         AuditEntry(action, "job", str(row.job_id), by, before={"status": row.status.value}, after=after)
         for row in rows
+    ]
+    await audit.append_many(tx, tx.new_ids(len(entries)), entries)
+
+
+async def _change_pauses(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
+    """Write the new end and reason to the pauses that differ."""
+    pauses = await jobs.list_pauses(tx, [row.job_id for row in rows]) if rows else {}
+    changed = [each for each in pauses.values() if order.dropped or each.differs(order.until, order.reason)]
+    if not changed:
+        return
+    await jobs.change_pauses(tx, [each.job_id for each in changed], order.until, order.reason, by.name)
+    after: dict[str, Any] = {"until": order.until and order.until.isoformat(), "reason": order.reason}
+    if order.dropped:
+        after["dropped_runs"] = order.dropped
+    action = "job.paused" if order.budget is None else "job.auto_paused"
+    entries = [
+        AuditEntry(
+            action,
+            "job",
+            str(each.job_id),
+            by,
+            before={
+                "status": JobStatus.PAUSED.value,
+                "until": each.until and each.until.isoformat(),
+                "reason": each.reason,
+            },
+            after=after,
+        )
+        for each in changed
     ]
     await audit.append_many(tx, tx.new_ids(len(entries)), entries)
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from foliot.domain.access import Scope
 from foliot.domain.dependencies import EdgeMode
 from foliot.domain.errors import Invalid
-from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, nearest, with_outages
-from foliot.domain.explain.records import BlockingRun, Recorded, explain_record
+from foliot.domain.explain.instants import CLOSE_ENOUGH, explain, nearest, with_outages, with_stop
+from foliot.domain.explain.records import BlockingAttempt, BlockingRun, Recorded, Verdict, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.schedule import SkipReason
@@ -27,6 +27,7 @@ from foliot.storage.runs.explain_queries import MOST_NAMED
 from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.workers import workers
 
 __all__ = ["RunExplanation"]
 
@@ -39,13 +40,15 @@ async def explain_instant(
     """Explain this job at `at`; without an instant, at its last planned time, or its first."""
     if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
+    is_latest = at is None
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         if at is None:
             asked = await load_explain_context(tx, job_id)
             at = await evaluate(asked.job.timetable, asked.last_planned)
             if at >= tx.now and (newest := await run_history.load_newest(tx, job_id)) is not None:
-                return await _answer_about(tx, asked, newest)
+                answer = await _answer_about(tx, asked, newest)
+                return replace(answer, explanation=with_stop(answer.explanation, asked.question(tx.now)))
         asked = await load_explain_context(tx, job_id, at)
         subject = asked.subject
         entry = (
@@ -54,32 +57,22 @@ async def explain_instant(
         if entry is not None and entry.run.status in _OPEN:
             explanation = await explain_open(tx, asked, entry)
         else:
-            question = Question(
-                job=asked.job,
-                status=subject.status,
-                created_at=subject.created_at,
-                at=at,
-                now=tx.now,
+            question = replace(
+                asked.question(at),
                 record=None if entry is None else await _ended(tx, entry),
-                runs_created=subject.runs_created,
-                skip_next=subject.skip_next,
-                skip_until=subject.skip_until,
-                next_at=subject.next_at,
-                status_reason=subject.status_reason,
-                paused_until=subject.paused_until,
                 freezes=await asked.freezes(min(at, tx.now)),
                 switched_off=await asked.switched_off(),
                 no_fires_until=await fire_quotas.used_up_until(tx, job_id),
                 closed_until=await fire_quotas.closed_until(tx),
                 waits_for=await asked.hangs_on(),
-                status_by=subject.status_by,
                 gate=await asked.upstreams(EdgeMode.GATE) or None,
-                live_number=subject.live_number,
                 limit=await asked.full_limit(),
                 unserved=await asked.unserved() if at > tx.now else None,
                 firing=await asked.firing(*_stretch(entry, at)),
             )
             explanation = await evaluate(asked.job.timetable, lambda: explain(question))
+        if is_latest and at <= tx.now and explanation.verdict is not Verdict.UNRECORDED:
+            explanation = with_stop(explanation, asked.question(at))
         instant = at
         before, after = await evaluate(
             asked.job.timetable, lambda: nearest(asked.job, subject.created_at, instant)
@@ -124,7 +117,28 @@ async def _blocking(tx: Tx, record: Recorded, job_id: JobId) -> BlockingRun | No
     waits = None
     if run.status in (RunStatus.READY, RunStatus.WAITING) and run.attempt_count == 0:
         waits = await explain_open(tx, await load_explain_context(tx, job_id), entry)
-    return BlockingRun(run.number, run.started_at, waits)
+    attempt = None
+    if run.finished_at is None or run.finished_at >= record.planned_for:
+        attempt = await _blocking_attempt(tx, run.id, record.planned_for)
+    return BlockingRun(run.number, run.started_at, waits, attempt)
+
+
+async def _blocking_attempt(tx: Tx, run_id: RunId, at: datetime) -> BlockingAttempt | None:
+    """Find the attempt that was under way at `at`, or the last one before it."""
+    begun = [each for each in await run_history.list_attempts(tx, run_id) if each.leased_at <= at]
+    if not begun:
+        return None
+    last = begun[-1]
+    named = (await workers.load_names(tx, [last.worker])).get(last.worker)
+    holder = None if last.ended_at is not None else await explain_queries.load_holder(tx, run_id)
+    return BlockingAttempt(
+        last.number,
+        last.status,
+        last.ended_at,
+        str(last.worker) if named is None else named.name,
+        last.error,
+        is_overdue=holder is not None and holder.is_silent,
+    )
 
 
 async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:

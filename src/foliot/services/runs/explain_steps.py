@@ -10,7 +10,7 @@ from foliot.domain.definition import Rules
 from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import require_found
 from foliot.domain.explain.hosts import HostWait, away, explain_bound, how_to_do, how_to_have
-from foliot.domain.explain.instants import Firing, nearest
+from foliot.domain.explain.instants import Firing, Question, nearest
 from foliot.domain.explain.reasons import name_closed_calendars
 from foliot.domain.explain.records import (
     Explanation,
@@ -75,6 +75,26 @@ class ExplainContext:
         self.then = then  # None: the current one
         self.definition = subject.definition if then is None else then.definition
         self.job = job
+
+    def question(self, at: datetime) -> Question:
+        """Return the question about `at` with the facts that the job itself has."""
+        subject = self.subject
+        return Question(
+            job=self.job,
+            status=subject.status,
+            created_at=subject.created_at,
+            at=at,
+            now=self.tx.now,
+            runs_created=subject.runs_created,
+            skip_next=subject.skip_next,
+            skip_until=subject.skip_until,
+            next_at=subject.next_at,
+            status_reason=subject.status_reason,
+            status_by=subject.status_by,
+            status_at=subject.status_at,
+            paused_until=subject.paused_until,
+            live_number=subject.live_number,
+        )
 
     async def freezes(self, since: datetime) -> tuple[Freeze, ...]:
         subject, spec = self.subject, self.definition.spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -16,10 +17,7 @@ from foliot.services.secrets.vault import Vault, purpose
 from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SecretRow
 from foliot.storage.identity import workspaces
-from foliot.storage.notifications import channels
-from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role, Tx
-from foliot.storage.webhooks import incoming_webhooks
 
 __all__ = ["SecretRow"]
 
@@ -69,14 +67,13 @@ async def give(database: Database, scope: Scope, secret_id: SecretId, agents: Se
 
 
 async def delete(database: Database, scope: Scope, secret_id: SecretId, *, force: bool = False) -> None:
-    """Delete the secret. Refused while jobs or webhooks name it, unless `force`: they then fail until the name exists again."""
+    """Delete the secret. Refused while something names it, unless `force`: that then fails until the name exists again."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _lock_secret(tx, secret_id, scope.expected_revision)
         # Under this lock no job can start to name it.
-        named_by = [name for _, name in await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)]
-        named_by += await webhooks.list_rooms_by_secret(tx, found.name, NAMED + 1)
-        named_by += await channels.list_by_secret(tx, found.name, NAMED + 1)
-        named_by += await incoming_webhooks.list_by_secret(tx, found.name, NAMED + 1)
+        users = await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)
+        others = await secrets.list_other_users(tx, [found.name])
+        named_by = [*(f'"{name}"' for _, name in users), *others.get(found.name, ())]
         if named_by and not force:
             raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)
@@ -86,7 +83,8 @@ async def delete(database: Database, scope: Scope, secret_id: SecretId, *, force
 
 async def get(database: Database, scope: Scope, secret_id: SecretId) -> SecretRow:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        return require_found(await secrets.get(tx, secret_id, scope.visible_owner), "secret")
+        found = require_found(await secrets.get(tx, secret_id, scope.visible_owner), "secret")
+        return (await _with_others(tx, scope, [found]))[0]
 
 
 async def page(
@@ -96,6 +94,7 @@ async def page(
     [after] = read_cursor(cursor, text) or [""]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await secrets.page(tx, after, limit + 1, name=name, agent=scope.visible_owner)
+        found = await _with_others(tx, scope, found)
     return cut_page(found, limit, lambda last: [last.name])
 
 
@@ -108,6 +107,14 @@ async def users(
         found = require_found(await secrets.get(tx, secret_id, scope.visible_owner), "secret")
         users = await secrets.list_users(tx, found.name, after, limit + 1, scope.visible_owner)
     return cut_page(users, limit, lambda last: [last[0]])
+
+
+async def _with_others(tx: Tx, scope: Scope, rows: Sequence[SecretRow]) -> list[SecretRow]:
+    """Add the channels, webhooks and rooms that name these secrets. An agent does not see them."""
+    if scope.visible_owner is not None:
+        return list(rows)
+    others = await secrets.list_other_users(tx, [row.name for row in rows])
+    return [dataclasses.replace(row, others=others.get(row.name, ())) for row in rows]
 
 
 async def _lock_secret(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
@@ -156,11 +163,11 @@ def _bytes(value: str) -> bytes:
 
 
 def _in_use(name: str, users: list[str]) -> Conflict:
-    shown = ", ".join(f'"{each}"' for each in users[:NAMED])
+    shown = ", ".join(users[:NAMED])
     more = " and others" if len(users) > NAMED else ""
     return Conflict(
         f'The secret "{name}" is used by {shown}{more}.',
-        hint="force=true deletes it anyway; these jobs and webhooks then fail until a secret with that name exists.",
+        hint="force=true deletes it anyway; those who use it then fail until a secret with that name exists.",
     )
 
 

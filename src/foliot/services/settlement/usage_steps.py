@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from foliot.domain.access import ENGINE
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
-from foliot.domain.lifecycle import JobEvent, may
+from foliot.domain.lifecycle import JobEvent, JobStatus, may
 from foliot.domain.notifications.notice import NoticeEvent
 from foliot.domain.usage import Budget, BudgetLevel, SpentBudget, Usage, period_end, stopped_until
 from foliot.services.jobs.job_status_steps import Stop, stop
+from foliot.storage.jobs import jobs
 from foliot.storage.jobs.definitions import UnreadableRules
 from foliot.storage.notifications import notices
 from foliot.storage.notifications.notices import NewNotice
@@ -104,14 +106,22 @@ async def _judge_job(tx: Tx, row: TimerRow, totals: Sequence[UsageTotal]) -> lis
     spent = list(_spent(row.rules.spec.budgets, totals))
     stopping = [each for each, _ in spent if each.budget.stops(each.spent)]
     until = stopped_until(stopping, tx.now)
-    if until is not None and may(row.status, JobEvent.PAUSE):
+    if until is not None and (may(row.status, JobEvent.PAUSE) or await _is_paused_for_less(tx, row, until)):
         last = max(stopping, key=lambda each: period_end(each.budget.period, tx.now))
         reason = f"Its budget is used up: {last.budget.describe(last.spent)}"
         await stop(tx, [row], Stop(JobEvent.PAUSE, reason, until, budget=last.budget.unit), ENGINE)
         log.warning("job.over_budget", extra={"job": str(row.job_id), "until": until.isoformat()})
-        # The pause is its notice.
-        spent = [(each, before) for each, before in spent if each not in stopping]
+        if row.status is not JobStatus.PAUSED:  # the pause is its notice
+            spent = [(each, before) for each, before in spent if each not in stopping]
     return [NewNotice(row.workspace_id, event, row.job_id, facts=facts) for event, facts in _crossed(spent)]
+
+
+async def _is_paused_for_less(tx: Tx, row: TimerRow, until: datetime) -> bool:
+    """Return whether the job is paused and would resume before `until`, such as after the day of a smaller budget."""
+    if row.status is not JobStatus.PAUSED:
+        return False
+    pause = (await jobs.list_pauses(tx, [row.job_id])).get(row.job_id)
+    return pause is not None and pause.until is not None and pause.until < until
 
 
 def _spent(

@@ -13,6 +13,8 @@ from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
+MOST_OTHERS = 1_000  # channels, webhooks and rooms in one answer
+
 
 @dataclass(frozen=True, slots=True)
 class SecretRow:
@@ -26,6 +28,7 @@ class SecretRow:
     created_at: datetime
     updated_at: datetime
     users: int  # jobs that name it
+    others: tuple[str, ...] = ()  # channels, webhooks and rooms that name it: `channel "ops"`
 
 
 class SealedSecret(NamedTuple):
@@ -98,6 +101,15 @@ async def list_users(
     return await tx.fetch_pairs(JobId, str, sql.secrets.list_users, params)
 
 
+async def list_other_users(tx: Tx, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the channels, webhooks and rooms that name these secrets, such as `channel "ops"`, by the secret's name."""
+    params = {"names": list(names), "limit": MOST_OTHERS}
+    users: dict[str, list[str]] = {}
+    for row in await tx.fetch_as(_OtherUser, sql.secrets.list_other_users, params) if names else ():
+        users.setdefault(row.secret, []).append(f'{row.kind} "{row.name}"')
+    return {name: tuple(named) for name, named in users.items()}
+
+
 async def lock_names(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
     """Keep these secrets from being deleted until the transaction ends, and return the agents of each that exists."""
     params = {"names": list(names)}
@@ -151,6 +163,12 @@ async def list_unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tu
 async def delete_all(tx: Tx, workspace_id: WorkspaceId) -> int:
     """Delete the secrets of a workspace that is being archived."""
     return await tx.execute(sql.secrets.delete_all, {"workspace_id": workspace_id})
+
+
+class _OtherUser(NamedTuple):
+    secret: str
+    kind: str
+    name: str
 
 
 class _NamedSecret(NamedTuple):

@@ -42,6 +42,24 @@ SELECT jobs.id, jobs.name
    AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s)
  ORDER BY jobs.id LIMIT %(limit)s;
 
+-- name: list_other_users
+-- Channels, incoming webhooks and rooms that name these secrets.
+SELECT secrets.name AS secret, users.kind, users.name
+  FROM secrets
+ CROSS JOIN LATERAL (
+       SELECT 'channel' AS kind, channels.name FROM channels
+        WHERE channels.workspace_id = secrets.workspace_id
+          AND jsonb_path_exists(channels.config, '$.**.secret ? (@ == $name)', jsonb_build_object('name', secrets.name))
+        UNION ALL
+       SELECT 'webhook', incoming_webhooks.name FROM incoming_webhooks
+        WHERE incoming_webhooks.workspace_id = secrets.workspace_id
+          AND secrets.name IN (incoming_webhooks.secret, incoming_webhooks.old_secret)
+        UNION ALL
+       SELECT 'room', rooms.name FROM webhooks JOIN rooms ON rooms.id = webhooks.room_id
+        WHERE webhooks.workspace_id = secrets.workspace_id AND webhooks.secret = secrets.name) AS users
+ WHERE secrets.workspace_id = %(workspace_id)s AND secrets.name = ANY (%(names)s)
+ ORDER BY secrets.name, users.kind, users.name LIMIT %(limit)s;
+
 -- name: lock_names
 -- KEY SHARE: writers of jobs that name a secret do not wait for each other; its deletion waits for them.
 SELECT name, agents FROM secrets WHERE workspace_id = %(workspace_id)s AND name = ANY (%(names)s) ORDER BY id FOR KEY SHARE;

@@ -84,6 +84,19 @@ class RevisionAuthor:
 
 
 @dataclass(frozen=True, slots=True)
+class JobPause:
+    """The end and the reason of a pause that is in force."""
+
+    job_id: JobId
+    until: datetime | None
+    reason: str | None
+
+    def differs(self, until: datetime | None, reason: str | None) -> bool:
+        """Return whether a pause with this end and reason would change it. Without a reason, its own stays."""
+        return self.until != until or (reason is not None and self.reason != reason)
+
+
+@dataclass(frozen=True, slots=True)
 class StatusChange:
     job_id: JobId
     status: JobStatus
@@ -183,6 +196,20 @@ def _columns(job_id: JobId, definition: Definition) -> dict[str, Any]:
 
 async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> None:
     await tx.execute(sql.jobs.set_paused_until, {"ids": list(job_ids), "until": until})
+
+
+async def list_pauses(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, JobPause]:
+    """Return the pauses of those of these jobs that are paused."""
+    found = await tx.fetch_as(JobPause, sql.jobs.list_pauses, {"ids": list(job_ids)})
+    return {each.job_id: each for each in found}
+
+
+async def change_pauses(
+    tx: Tx, job_ids: Sequence[JobId], until: datetime | None, reason: str | None, by: str
+) -> None:
+    """Give paused jobs another end, and another reason unless it is None."""
+    params = {"ids": list(job_ids), "until": until, "reason": reason, "by": by}
+    await tx.execute(sql.jobs.change_pauses, params)
 
 
 async def list_due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:

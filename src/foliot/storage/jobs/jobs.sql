@@ -92,6 +92,14 @@ SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, defi
 -- name: set_paused_until
 UPDATE jobs SET paused_until = %(until)s WHERE id = ANY (%(ids)s);
 
+-- name: list_pauses
+SELECT id AS job_id, paused_until AS until, status_reason AS reason FROM jobs WHERE id = ANY (%(ids)s) AND status = 'paused';
+
+-- name: change_pauses
+-- `status_at` stays: the jobs are paused since then.
+UPDATE jobs SET paused_until = %(until)s, status_reason = COALESCE(%(reason)s, status_reason), status_by = %(by)s
+ WHERE id = ANY (%(ids)s) AND status = 'paused';
+
 -- name: list_due_to_resume
 -- Relies on jobs_paused_until.
 SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_until LIMIT %(limit)s;

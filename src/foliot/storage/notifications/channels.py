@@ -109,11 +109,6 @@ async def take_due_entries(tx: Tx, ids: Collection[ChannelId]) -> list[WaitingEn
     return await tx.fetch_as(WaitingEntry, sql.channels.take_due_entries, {"ids": list(ids)})
 
 
-async def list_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
-    """List the names of channels that use this secret."""
-    return await tx.fetch_as(str, sql.channels.list_by_secret, {"secret": secret, "limit": limit})
-
-
 def _columns(channel_id: ChannelId, definition: ChannelDefinition) -> dict[str, object]:
     return {
         "id": channel_id,

@@ -86,7 +86,3 @@ DELETE FROM digest_entries USING channels
 RETURNING digest_entries.channel_id, digest_entries.incident_id, digest_entries.recipients, digest_entries.due_at, digest_entries.kind AS "entry.kind", digest_entries.job_name AS "entry.job_name",
           digest_entries.fingerprint AS "entry.fingerprint", digest_entries.error AS "entry.error", digest_entries.failures AS "entry.failures",
           digest_entries.at AS "entry.at";
-
--- name: list_by_secret
-SELECT name FROM channels WHERE workspace_id = %(workspace_id)s AND jsonb_path_exists(config, '$.**.secret ? (@ == $name)', jsonb_build_object('name', %(secret)s::text))
- ORDER BY name LIMIT %(limit)s;

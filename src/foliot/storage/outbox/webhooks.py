@@ -44,11 +44,6 @@ async def record_failure(tx: Tx, room_id: RoomId, error: str, *, stops: bool = F
     await tx.execute(sql.webhooks.record_failure, {"room_id": room_id, "error": error, "stops": stops})
 
 
-async def list_rooms_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
-    """List the names of rooms whose webhooks are signed with this secret."""
-    return await tx.fetch_as(str, sql.webhooks.list_rooms_by_secret, {"secret": secret, "limit": limit})
-
-
 async def load_deliveries(
     tx: Tx, requested: Sequence[tuple[RoomId, int]]
 ) -> dict[tuple[RoomId, int], LoadedDelivery]:

@@ -21,12 +21,6 @@ UPDATE webhooks SET failing_since = COALESCE(failing_since, %(now)s), error = %(
        stopped_at = CASE WHEN %(stops)s THEN %(now)s ELSE stopped_at END
  WHERE room_id = %(room_id)s;
 
--- name: list_rooms_by_secret
-SELECT rooms.name
-  FROM webhooks JOIN rooms ON rooms.id = webhooks.room_id
- WHERE webhooks.workspace_id = %(workspace_id)s AND webhooks.secret = %(secret)s
- ORDER BY rooms.name LIMIT %(limit)s;
-
 -- name: load_deliveries
 -- Messages and their webhooks, in the transaction's workspace. LEFT JOIN: the message may have been deleted.
 SELECT requested.room_id, requested.seq, webhooks.url AS "hook.url", webhooks.receiver AS "hook.receiver", webhooks.secret AS "hook.secret",

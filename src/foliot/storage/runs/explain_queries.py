@@ -31,6 +31,7 @@ class ExplainedJob:
     status: JobStatus
     status_reason: str | None
     status_by: str | None
+    status_at: datetime
     paused_until: datetime | None
     revision: int
     schedule_rev: int
@@ -158,6 +159,7 @@ async def list_alive_workers(tx: Tx) -> list[AliveWorker]:
 class LeaseHolder:
     name: str
     until: datetime
+    is_silent: bool  # its worker has not been heard of for longer than its lease lasts
 
 
 async def load_holder(tx: Tx, run_id: RunId) -> LeaseHolder | None:

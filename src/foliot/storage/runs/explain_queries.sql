@@ -1,6 +1,6 @@
 -- name: load_job
 -- `status_by` is the name of the principal, whose id stands in the job; Foliot's own changes have a name there.
-SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, COALESCE(principals.name, jobs.status_by) AS status_by, jobs.paused_until, jobs.revision,
+SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, COALESCE(principals.name, jobs.status_by) AS status_by, jobs.status_at, jobs.paused_until, jobs.revision,
        jobs.schedule_rev, jobs.created_at, jobs.updated_at, timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, timers.next_at, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
@@ -72,7 +72,8 @@ SELECT name, queues, types, is_draining, host_id, capacity, running_count FROM w
 
 -- name: load_holder
 -- The worker that holds a running attempt, and the end of its time: its deadline, or the end of its silence if that is earlier.
-SELECT COALESCE(names.name, leases.worker_id::text) AS name, LEAST(workers.alive_until, leases.deadline_at) AS until
+SELECT COALESCE(names.name, leases.worker_id::text) AS name, LEAST(workers.alive_until, leases.deadline_at) AS until,
+       COALESCE(workers.alive_until < %(now)s, true) AS is_silent
   FROM leases
   LEFT JOIN workers ON workers.id = leases.worker_id
   LEFT JOIN worker_names AS names ON names.id = leases.worker_id

@@ -86,11 +86,6 @@ async def record_refusal(tx: Tx, webhook_id: WebhookId, refusal: str) -> None:
     await tx.execute(sql.incoming_webhooks.record_refusal, {"id": webhook_id, "refusal": refusal})
 
 
-async def list_by_secret(tx: Tx, secret: str, limit: int) -> list[str]:
-    """List the names of webhooks that use this secret."""
-    return await tx.fetch_as(str, sql.incoming_webhooks.list_by_secret, {"secret": secret, "limit": limit})
-
-
 async def find_message(tx: Tx, webhook_id: WebhookId, message_id: str) -> RunId | None:
     """Return the run of a message that was accepted before."""
     params = {"webhook_id": webhook_id, "message_id": message_id}

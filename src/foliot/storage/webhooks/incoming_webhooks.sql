@@ -45,9 +45,6 @@ UPDATE incoming_webhooks SET called_at = %(now)s WHERE id = %(id)s;
 -- name: record_refusal
 UPDATE incoming_webhooks SET refused_at = %(now)s, refusal = %(refusal)s WHERE id = %(id)s;
 
--- name: list_by_secret
-SELECT name FROM incoming_webhooks WHERE workspace_id = %(workspace_id)s AND %(secret)s IN (secret, old_secret) ORDER BY name LIMIT %(limit)s;
-
 -- name: find_message
 SELECT run_id FROM received_messages WHERE webhook_id = %(webhook_id)s AND message_id = %(message_id)s;
 

@@ -61,7 +61,10 @@ async def pause_job(
     write: Writing,
     asked: Annotated[PauseIn, Body()] = NO_PAUSE,
 ) -> JobOut | DryRunOut:
-    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue."""
+    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue.
+
+    The pause of a paused job gets this end; its reason stays unless another is given.
+    """
     scope = caller.scope.expecting(seen)
     return await write.job(
         job_id,

@@ -145,10 +145,10 @@ async def delete_secret(
     caller: Admin,
     db: Db,
     write: Writing,
-    force: Annotated[bool, Query(description="Also while jobs name it; their runs then fail.")] = False,
+    force: Annotated[bool, Query(description="Also while something names it, which then fails.")] = False,
     if_match: IfMatch = None,
 ) -> Response | None:
-    """Refused while jobs name it, unless `force`."""
+    """Refused while a job, channel, webhook or room names it, unless `force`."""
     scope = caller.scope.expecting(await _seen(db, caller, secret_id, if_match))
 
     async def preview(stage: Database) -> SecretDryRunOut:

@@ -161,6 +161,7 @@ def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -
         row,
         agents=[each for each in row.agents if agent in (None, each)],
         job_count=row.users,
+        used_by=list(row.others),
         readable=vault.knows(row.key_id),
     )
 
