@@ -27,6 +27,7 @@ FORBIDDEN = (
     "fastapi",
     "foliot.cli.apply",
     "foliot.cli.jobs.edit",
+    "foliot.cli.runs",
     "foliot.cli.serve",
     "foliot.domain.definition",
     "foliot.domain.schedule",
@@ -53,6 +54,8 @@ try:
     main()
 except SystemExit as ended:
     assert not ended.code, ended.code
+import gc
+assert gc.isenabled()
 found = [name for name in {FORBIDDEN!r} if name in sys.modules]
 built = [each.__name__ for each in sys.modules["foliot.wire.shape"].Shape.__subclasses__() if each.__pydantic_complete__]
 print("\\nLOADED", found, len(built))

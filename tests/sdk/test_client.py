@@ -45,10 +45,11 @@ async def test_a_job_is_made_watched_and_operated(api_server: ApiServer) -> None
             made.id, reason="moving house", until=datetime(2100, 1, 1, tzinfo=UTC)
         )
         assert (paused.status, paused.status_reason) == ("paused", "moving house")
-        with pytest.raises(Conflict) as refused:
-            await client.jobs.pause(made.id)
-        assert refused.value.code == "illegal_move"
+        assert (await client.jobs.pause(made.id)).paused_until is None
         assert (await client.jobs.resume(made.id)).status == "active"
+        with pytest.raises(Conflict) as refused:
+            await client.jobs.resume(made.id)
+        assert refused.value.code == "illegal_move"
 
         run = await client.jobs.run(made.id, input={"full": True})
         assert run.input == {"full": True}

@@ -212,7 +212,7 @@ class WriteTools:
         ] = None,
         dry_run: DryRun = False,
     ) -> JobAnswer:
-        """Pause a job: its schedule starts no run until it is resumed. Give `until` to snooze it."""
+        """Pause a job: its schedule starts no run until it is resumed. Give `until` to snooze it; a paused job gets the new end."""
         async with self._connect(ctx) as client:
             found = await find_job(client, job)
             return await _change(

@@ -14,7 +14,6 @@ import typer
 
 from foliot.cli.lookup import JobRef, find_job
 from foliot.cli.output import pluralize
-from foliot.cli.runs import run_table
 from foliot.cli.session import FIRST_20, FIRST_50, MAX_PAGE, Paging, Session, view_command
 from foliot.cli.tables import (
     BOLD,
@@ -176,6 +175,8 @@ def next_times(
 @view_command
 def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
     """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
+    from foliot.cli.runs import run_table  # it costs the other commands of this module their start
+
     found = find_job(session.client, job)
     runs = paging.fetch(session.client.jobs.runs, found.id)
     session.show_list(runs, lambda: run_table(runs.items, session.now, of_one_job=True))
