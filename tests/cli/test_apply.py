@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,19 @@ async def test_a_name_that_means_nothing_is_reported_before_anything_is_done(
     assert done.code == 2
     assert '"a" /depends_on: job not found: "nobody".' in done.err
     assert 'calendar not found: "none"' in done.err
+
+
+async def test_wrong_words_of_a_job_that_exists_are_reported_with_its_name_and_line(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(SHEET)
+    assert (await run_command("apply", "-f", str(path))).code == 0
+    path.write_text(SHEET.replace("6am", "6am in the year of the dog"))
+    for flags in (("--plan",), ()):
+        done = await run_command("apply", "-f", str(path), *flags)
+        assert done.code == 2
+        assert re.search(r'jobs.yaml, line \d+: "extract" /schedule/words: ', done.err), done.err
 
 
 async def test_a_name_that_several_jobs_have_is_refused_with_their_ids(

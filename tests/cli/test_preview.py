@@ -150,6 +150,14 @@ def test_a_change_of_the_clocks_far_down_the_list_is_noted() -> None:
     assert "Note: Sun 14 Mar 2027 02:55 does not exist in America/New_York" in done.stdout
 
 
+def test_a_schedule_that_is_often_a_mistake_or_means_another_thing_elsewhere_is_noted() -> None:
+    stepped = preview("0 0 */2 * MON").stdout
+    assert stepped.count("croniter and cron-parser run on days that match either") == 1
+    assert "Note: It has a field for seconds" in preview("*/5 * * * * *", "--seconds").stdout
+    moved = preview("30 2 * * *", "--tz", "Europe/Madrid", "--after", "2027-03-27T12:00:00Z").stdout
+    assert moved.count("the clocks jump over it") == 1
+
+
 def test_hashed_fields_are_shown_as_an_example() -> None:
     said = json.loads(preview("H 3 * * *", *FROM, "-n", "1", "-o", "json").stdout)
     minute = int(said["times"][0]["utc"][14:16])

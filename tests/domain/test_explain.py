@@ -213,7 +213,7 @@ FREEZE = Freeze(FreezeId(make_uuid(1)), at("2027-01-06 00:00"), reason="release 
         (BOGOTA, {"status": JobStatus.COMPLETED}, "the job is completed"),
         (BOGOTA, {"freezes": (FREEZE,)}, "a freeze is in force (release day)"),
         (BOGOTA, {"skip_next": True}, "a person asked to skip it"),
-        (make_job(Cron("0 11 * * *"), max_runs=3), {"runs_created": 3}, "all 3 runs of max_runs are made"),
+        (make_job(Cron("0 11 * * *"), max_runs=3), {"runs_created": 3}, "max_runs (3) is reached"),
         (
             make_job(Cron("0 11 * * *"), window=Window(time(20), time(22), otherwise=Otherwise.SKIP)),
             {},

@@ -116,7 +116,7 @@ async def test_its_first_step_logs_how_many_jobs_were_due_before_it_started(
     assert [each.jobs for each in caplog.records if each.message == "scheduler.recovering"] == [1]  # type: ignore[attr-defined]
 
 
-@pytest.mark.requirement("S2-17")
+@pytest.mark.requirement("S2-17", "S2-44")
 async def test_it_says_what_it_has_to_do_at_the_start_and_what_each_poll_did(
     database: Database, clock: ManualClock, workspace: WorkspaceId, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -85,6 +85,7 @@ async def test_a_deferring_one_moves_timers_and_agenda(harness: WorkspaceHarness
     assert next_at(harness, job) == SUNDAY
 
 
+@pytest.mark.requirement("S1-EC-4")
 @pytest.mark.parametrize(
     "scope, fields",
     [

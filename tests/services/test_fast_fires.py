@@ -76,6 +76,7 @@ async def test_a_timer_off_the_fast_path_is_planned_by_itself(driver: ServiceDri
         assert fast == [], "the run before is still live"
 
 
+@pytest.mark.requirement("S3-12")
 async def test_a_fast_fire_of_a_recorded_time_records_nothing(
     driver: ServiceDriver, caplog: pytest.LogCaptureFixture
 ) -> None:

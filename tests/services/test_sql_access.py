@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -26,6 +28,7 @@ from tests.services.workspace_harness import WorkspaceHarness
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "sql.md"
 Login = psycopg.Connection[Any]
 JOB = {
     "name": "from sql",
@@ -159,3 +162,36 @@ async def test_a_login_reads_the_reports_of_its_workspace_alone(
             login.execute(statement.encode())
     harness.owner.execute("DELETE FROM foliot.sql_logins")
     assert rows(login, "SELECT count(*) FROM foliot.jobs") == [(0,)]
+
+
+async def test_the_statements_of_the_how_to_page_run_in_their_order(
+    harness: WorkspaceHarness, owner_url: str
+) -> None:
+    name = f"bi_{uuid4().hex[:12]}"
+    [(database, slug)] = rows(harness.owner, "SELECT current_database(), slug FROM foliot.workspaces")
+    found: list[tuple[Any, ...]] = []
+    with psycopg.connect(owner_url, autocommit=True) as session:
+        for statement in page_statements(name, database, slug):
+            by_login = statement.startswith("SELECT")
+            if by_login:
+                session.execute(SQL("SET SESSION AUTHORIZATION {}").format(Identifier(name)))
+            done = session.execute(statement.encode())
+            if by_login:
+                found = done.fetchall()
+                session.execute("RESET SESSION AUTHORIZATION")
+            await process(harness)
+    [(processed_at, job_id, error)] = found
+    assert (processed_at is not None, job_id is not None, error) == (True, True, None)
+    harness.owner.execute("DELETE FROM foliot.sql_logins")
+    harness.owner.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
+    harness.owner.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+
+
+def page_statements(login: str, database: str, slug: str) -> list[str]:
+    """Return the SQL of the page, with another login, database and workspace."""
+    blocks = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = (
+        "\n".join(blocks).replace("'acme'", f"'{slug}'").replace("DATABASE foliot", f'DATABASE "{database}"')
+    )
+    text = re.sub(r"\bbi\b", login, text)
+    return [each.strip() for each in re.split(r";\s*\n", text) if each.strip()]

@@ -62,9 +62,13 @@ async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
     ]
 
 
-@pytest.mark.requirement("S0-22")
+@pytest.mark.requirement("S0-22", "S0-20")
 async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
-    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    owner: psycopg.Connection[Any],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     bad = await jobs.create(
         database, Scope(workspace, TEST), Definition("bad", Spec(Cron("* * * * *"), "python"))
@@ -80,6 +84,13 @@ async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
     assert dict(owner.execute(status).fetchall()) == {bad.id: "failed", good.id: "active"}
     records = "SELECT status, skip_reason FROM foliot.runs WHERE job_id = %s"
     assert owner.execute(records, (bad.id,)).fetchall() == [("skipped", "scheduler_error")] * 3
+    audited = "SELECT action, object_id FROM foliot.audit WHERE actor = 'engine' ORDER BY action"
+    assert owner.execute(audited).fetchall() == [
+        ("job.auto_failed", str(bad.id)),
+        *[("job.not_planned", str(bad.id))] * 3,
+    ]
+    logged = [each.message for each in caplog.records if each.message.startswith("job.")]
+    assert logged == ["job.not_planned"] * 3 + ["job.stopped"]
 
 
 @pytest.mark.requirement("S0-11", "S0-12", "S0-13", "S0-19", "S0-20", "C-2")

@@ -19,7 +19,8 @@ from foliot.domain.ids import JobId
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Retry
 from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import Calendar, CalendarKind, Cron, Manual, Otherwise, Weekly, Window
-from foliot.services.identity import installation
+from foliot.services.identity import installation, workspaces
+from foliot.services.identity.workspaces import WorkspaceChanges
 from foliot.services.jobs import agenda, calendars, job_search, job_status, job_types
 from foliot.services.runs import run_control
 from foliot.services.runs.explain import explain_instant, explain_run
@@ -166,6 +167,21 @@ async def at_limit(scene: Scene) -> JobId:
     return job
 
 
+async def quota_used_up(scene: Scene) -> JobId:
+    """One fire a day, which another job spends ten minutes before."""
+    await workspaces.change(
+        scene.harness.database,
+        ADA,
+        scene.harness.workspace,
+        WorkspaceChanges(None, None, {"fires_per_day": 1}),
+    )
+    await scene.harness.job("spender", Cron("50 * * * *"))
+    job = await plain(scene)
+    scene.harness.clock.advance(5 * MINUTE)
+    await scene.harness.tick()
+    return job
+
+
 async def broken(scene: Scene) -> JobId:
     breaker = Breaker(after=1, action=BreakerAction.PAUSE)
     job = await scene.harness.job("breaking", HOURLY, breaker=breaker, retry=Retry(max=0))
@@ -197,10 +213,11 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("host away", host_away, Verdict.WILL_WAIT, "host edge has been offline since", "ready"),
     ("skip next", skipped_by_operator, Verdict.WILL_NOT_RUN, "asked to skip it", "skipped operator"),
     ("shadow mode", in_shadow, Verdict.WILL_NOT_RUN, "the job is in shadow mode", "skipped shadow"),
-    ("max_runs used up", used_up, Verdict.WILL_NOT_RUN, "all 1 runs of max_runs", None),
+    ("max_runs used up", used_up, Verdict.WILL_NOT_RUN, "max_runs (1) is reached", None),
     ("behind a live run", behind_a_run, Verdict.WILL_RUN, "if run 1, which is live now, has ended by then", "skipped overlap"),
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
     ("limit", at_limit, Verdict.WILL_RUN, "if a place under its limit is free (concurrency key db: 1 of 1 in use now)", "waiting limit"),
+    ("quota used up", quota_used_up, Verdict.WILL_NOT_RUN, "the quota of fires per day is used up for today", "skipped quota"),
     ("paused by the breaker", broken, Verdict.WILL_NOT_RUN, "the job is paused", None),
     ("scheduler down", lambda s: s.silent(), Verdict.WILL_WAIT, "No scheduler of Foliot has run since", "down"),
 )  # fmt: skip
@@ -273,10 +290,10 @@ def check_lists(
     if state.startswith("freeze"):
         assert ahead.freezes
         assert [item.line.fate.value for item in items] == ["skipped" if "skip" in state else "held"]
-    elif state in ("held after a restore", "scheduler down", "shadow mode"):
+    elif state in ("held after a restore", "scheduler down", "shadow mode", "quota used up", "type off"):
         assert len(ahead.notes) == 1
         assert state != "shadow mode" or [item.line.fate for item in items] == [agenda.Fate.SKIPPED]
-    elif verdict is Verdict.WILL_NOT_RUN and state not in ("skip next", "type off"):
+    elif verdict is Verdict.WILL_NOT_RUN and state != "skip next":
         assert scene.at not in times
         assert not [item for item in items if item.line.fate is agenda.Fate.RUNS]
     elif state == "plain":

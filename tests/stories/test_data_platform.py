@@ -114,7 +114,7 @@ async def platform(virtual_server: VirtualServer) -> AsyncIterator[Platform]:
         gate.set()
 
 
-@pytest.mark.requirement("S2-1", "S2-3", "S2-10", "S2-11", "S2-13")
+@pytest.mark.requirement("S2-1", "S2-3", "S2-10", "S2-11")
 async def test_two_schedulers_run_each_occurrence_once(platform: Platform, login_url: str) -> None:
     server = platform.server
     made = await platform.create("count")

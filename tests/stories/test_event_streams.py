@@ -85,7 +85,7 @@ def test_a_run_is_followed_to_its_end_and_its_story_survives_a_restart(
         assert (kind, reported["run_id"], reported["job_name"]) == ("run.succeeded", run["id"], "talker")
 
 
-@pytest.mark.requirement("S2-35")
+@pytest.mark.requirement("S2-7", "S2-35")
 def test_a_run_cancelled_by_force_is_stopped_where_it_works_without_waiting_for_a_heartbeat(
     start_server: Any, data_dir: Path
 ) -> None:

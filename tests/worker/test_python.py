@@ -322,6 +322,7 @@ async def test_lines_that_a_function_writes_while_it_is_stopped_are_kept(
     assert lines == ["cleaned up", "and printed"]
 
 
+@pytest.mark.requirement("S2-34")
 @pytest.mark.parametrize("name", ["fails_deep", "fails_deep_soon"])
 async def test_the_traceback_of_a_function_is_kept_without_our_frames_and_masked(
     python: PythonHandler, name: str
@@ -336,6 +337,7 @@ async def test_the_traceback_of_a_function_is_kept_without_our_frames_and_masked
     assert "python_child.py" not in found
 
 
+@pytest.mark.requirement("S2-13")
 async def test_a_function_knows_its_workspace_its_deadline_and_who_asked_for_the_run(
     python: PythonHandler,
 ) -> None:

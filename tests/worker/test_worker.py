@@ -113,6 +113,7 @@ async def test_start_and_end_of_a_run_are_in_the_log_of_those_who_ask_for_it(
     assert (said[1].outcome, said[1].ms >= 0) == ("Succeeded", True)
 
 
+@pytest.mark.requirement("S2-13")
 async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:

@@ -322,6 +322,8 @@ def _calendar_names(session: Session) -> dict[UUID, str]:
 
 def _schedule_resolver(session: Session) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return a function that completes a schedule: cron in the zone of the workspace, words by the server, each text once."""
+    from foliot.sdk import Invalid as ApiInvalid
+
     known: dict[str, Mapping[str, Any]] = {}
     zone: list[str] = []
 
@@ -332,7 +334,10 @@ def _schedule_resolver(session: Session) -> Callable[[Mapping[str, Any]], Mappin
             return {**schedule, "timezone": zone[0]}
         key = repr(sorted(schedule.items()))
         if key not in known:
-            known[key] = session.client.preview(schedule, n=1).schedule.model_dump(mode="json")
+            try:
+                known[key] = session.client.preview(schedule, n=1).schedule.model_dump(mode="json")
+            except ApiInvalid:  # a change, so that the batch sends it and names the line of what is wrong
+                known[key] = {**schedule, "kind": "invalid"}
         return known[key]
 
     return resolve

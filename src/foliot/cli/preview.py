@@ -61,16 +61,17 @@ def preview(
     """
     from foliot.domain.schedule.describe import say as describe
     from foliot.domain.schedule.notes import notes_on
-    from foliot.domain.schedule.parse import Reading, read_schedule
+    from foliot.domain.schedule.parse import ParseOptions, read_schedule
     from foliot.domain.schedule.timetable import Timetable
     from foliot.domain.schedule.timetable import preview as next_times
     from foliot.domain.schedule.words.vocabulary import WORDS
     from foliot.domain.schedule.zone import load_zone
+    from foliot.domain.schedule_lint import lint_schedule
 
     now = SystemClock().now().replace(microsecond=0)
     start = now if after is None else parse_instant(after)
     try:
-        schedule = read_schedule(" ".join(text), start, Reading(tz, seconds, day_match, gap, overlap))
+        schedule = read_schedule(" ".join(text), start, ParseOptions(tz, seconds, day_match, gap, overlap))
     except ScheduleInvalid as error:
         if len(text) > 1 and text[0].lower() not in WORDS:
             quotes = "Put a cron expression in quotes, or the shell replaces each * by file names."
@@ -78,7 +79,9 @@ def preview(
         raise
     timetable, zone = Timetable(schedule), load_zone(schedule.timezone)
     times = next_times(timetable, start, count)
-    found = SchedulePreview(describe(schedule, zone), times, zone, notes_on(timetable, start, times))
+    notes = notes_on(timetable, start, times)
+    warnings = (each for each in lint_schedule(timetable, start) if not any(note in each for note in notes))
+    found = SchedulePreview(describe(schedule, zone), times, zone, (*notes, *warnings))
     if output is TextFormat.JSON:
         print_out(preview_json(found))
     else:

@@ -215,7 +215,7 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     if question.no_fires_until is not None and planned.due_at < question.no_fires_until:
         return AHEAD[SkipReason.QUOTA], SENTENCES[SkipReason.QUOTA][1]
     if job.max_runs is not None and question.runs_created >= job.max_runs:
-        return f"all {job.max_runs} runs of max_runs are made", "Raise max_runs."
+        return f"max_runs ({job.max_runs}) is reached", "Raise max_runs."
     if job.max_runs is not None and _runs_out(question, planned, job.max_runs - question.runs_created):
         return f"all runs that max_runs ({job.max_runs}) allows come before it", "Raise max_runs."
     freeze = freeze_at(question.freezes, planned.due_at)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.definition import Rules
+from foliot.domain.definition import Rules, Spec
 from foliot.domain.explain.outages import is_silent
 from foliot.domain.filters import Query
 from foliot.domain.filters.query import NEWEST_FIRST, JobOrder, JobPosition, JobSort
@@ -20,15 +21,16 @@ from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.storage import installation
-from foliot.storage.jobs import calendars, job_search
+from foliot.storage.jobs import calendars, job_search, job_types
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
 from foliot.storage.runs.run_history import RunRecord
-from foliot.storage.timers import outages
-from foliot.storage.tx import Database, Role
+from foliot.storage.timers import fire_quotas, outages
+from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["RunRecord", "StoredJob"]
 
+_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 COUNTED_TO = 10_000
 EVERYTHING = Query()
 NOTHING_PLANNED = "infinity"  # the sort key of a job without a next time
@@ -101,20 +103,30 @@ async def ahead(database: Database, scope: Scope, job_id: JobId, n: int) -> Upco
             for each in await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
             if each.covers(scope.workspace_id, job_id, spec.tags, spec.queue)
         ]
-        held_reason = await installation.get_held_reason(tx)
-        ticked_at = await outages.last_tick(tx)
+        notes = [each async for each in _load_notes(tx, job_id, spec)]
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return UpcomingTimes(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
     timetable = Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, mine).timetable
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     times = await evaluate(timetable, lambda: preview(timetable, after, most))
-    notes = ["Shadow mode: these times are recorded and do not run."] if spec.shadow else []
-    if held_reason is not None:
-        notes.append(f"Firing is held: {held_reason}")
-    if ticked_at is not None and is_silent(ticked_at, tx.now):
-        notes.append(f"No scheduler of Foliot has run since {ticked_at:%Y-%m-%dT%H:%M:%SZ}.")
     return UpcomingTimes(found, times, tuple(covering), tuple(notes))
+
+
+async def _load_notes(tx: Tx, job_id: JobId, spec: Spec) -> AsyncIterator[str]:
+    """Yield what keeps the times of a job from running, beside freezes: explain says the same of each time."""
+    if spec.shadow:
+        yield "Shadow mode: these times are recorded and do not run."
+    if spec.type in await job_types.list_disabled(tx):
+        yield f"Jobs of type {spec.type} are switched off: these times are skipped."
+    if (held_reason := await installation.get_held_reason(tx)) is not None:
+        yield f"Firing is held: {held_reason}"
+    if (ticked_at := await outages.last_tick(tx)) is not None and is_silent(ticked_at, tx.now):
+        yield f"No scheduler of Foliot has run since {ticked_at:{_INSTANT}}."
+    if (until := await fire_quotas.used_up_until(tx, job_id)) is not None:
+        yield f"The quota of fires per day is used up: times before {until:{_INSTANT}} are skipped."
+    if (until := await fire_quotas.closed_until(tx)) is not None and until > tx.now:
+        yield f"A budget of the workspace is used up: times before {until:{_INSTANT}} are skipped."
 
 
 def _read_position(cursor: str | None, order: JobOrder) -> JobPosition | None:
