@@ -12,7 +12,7 @@ from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from foliot.storage.server import Patience
+from foliot.storage.server import RetryPeriod
 from foliot.testing.database import as_unprivileged, unprivileged_user
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -32,7 +32,7 @@ class PgBouncer:
         self._process = subprocess.Popen(
             as_unprivileged(Path(str(PGBOUNCER)), "-q", f"{self._folder.name}/ini"), stderr=subprocess.DEVNULL
         )
-        waiting = Patience(20)
+        waiting = RetryPeriod(20)
         while not Path(self._folder.name, ".s.PGSQL.6432").exists():
             assert self._process.poll() is None
             assert waiting.again()

@@ -32,7 +32,11 @@ def report(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
 
 
 def fail(given: dict[str, Any], ctx: Context) -> None:
+    """Fail; with `until`, only planned times from then on."""
     ctx.log("connecting to db-2")
+    if ctx.planned_for.isoformat() < given.get("until", ""):
+        ctx.log("42 customers copied")
+        return
     raise ConnectionError(given.get("error", "db-2 refused the connection"))
 
 

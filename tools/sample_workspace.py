@@ -10,16 +10,38 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from foliot.clock import SystemClock
+
 FUNCTIONS = Path(__file__).with_name(
     "sample_functions.py"
 )  # copy it into the working directory of the server
 WITHIN = 60.0
+ABOUT = {
+    "heartbeat probe": "Asks the shop whether it is alive.",
+    "nightly invoices": "Writes the invoices of the day.",
+    "sync customers": "Copies new customers from the CRM to db-2. Runbook: wiki/sync-customers",
+    "copy warehouse": "Copies the tables of the shop to the warehouse.",
+    "weekly report": "Sends the figures of the week to sales.",
+    "clean up carts": "Removes carts that nobody touched for a month.",
+    "search index": "Adds changed products to the search index.",
+    "send invoices": "Sends the invoices as soon as they are written.",
+}
+# For pictures: a job and the hours before now whose planned times are run.
+PAST = {
+    "nightly invoices": 24 * 50,
+    "sync customers": 22,
+    "clean up carts": 10,
+    "search index": 6,
+    "heartbeat probe": 3,
+}
+FAILING = timedelta(hours=3)  # for so long one of them fails
 Text = Callable[[str, int], str]  # a plain text and the longest that its field takes -> the text to write
 
 
@@ -78,12 +100,16 @@ class SampleMaker:
 
     api: ApiClient
     text: Text = plain_text
+    has_past: bool = False  # run planned times of hours ago, as pictures need them
     made: Samples = field(default_factory=Samples)
 
     def fill(self) -> Samples:
         self.make_members()
         self.make_places()
         self.make_jobs()
+        if self.has_past:
+            self.make_past()
+        self.make_dependent()
         self.make_runs()
         self.make_states()
         self.make_host()
@@ -109,8 +135,14 @@ class SampleMaker:
         api, text, ids = self.api, self.text, self.made.ids
         room = {"name": text("Billing", 100), "key": "billing", "agents": [ids["agent_id"]]}
         ids["room_id"] = api.post("/rooms", room)["id"]
-        for words in ("The invoices of October are sent.", "Thank you. Remind me of November's.", "I will."):
-            api.post(f"/rooms/{ids['room_id']}/messages", {"text": text(words, 4_000)})
+        said = {"name": text("of the assistant", 100), "principal": ids["agent_id"]}
+        agent = ApiClient(api.base, api.post("/keys", said)["secret"])
+        for by, words in (
+            (agent, "The invoices of October are sent."),
+            (api, "Thank you. Remind me of November's on the last Friday, at nine."),
+            (agent, "I will, on Friday 27 November at 09:00 in Madrid."),
+        ):
+            by.post(f"/rooms/{ids['room_id']}/messages", {"text": text(words, 4_000)})
         holiday = {"kind": "absolute", "start": "2030-12-24T23:00:00Z", "end": "2030-12-26T23:00:00Z"}
         nights = {"kind": "weekly", "days": ["sat", "sun"], "start": "00:00", "end": "00:00"}
         for name, rule in (("holidays", holiday), ("weekends", nights)):
@@ -139,7 +171,7 @@ class SampleMaker:
         tags = [self.text(tag, 60) for tag in more.pop("tags", ())]
         body = {
             "name": self.text(name, 200),
-            "description": self.text(f"Why there is {name}.", 2_000),
+            "description": self.text(ABOUT.get(name, ""), 2_000),
             "schedule": schedule,
             "tags": tags,
             "retry": {"max": 0, "strategy": "none"},
@@ -176,8 +208,34 @@ class SampleMaker:
         self.make_job("old import", "every day at 4am", tags=["shop"])
         self.make_job("newsletter", "every friday at 10:00", tags=["people"])
         self.make_job("remind Ana", "in 2 hours", tags=["people"])
+
+    def make_dependent(self) -> None:
         upstream = [{"job": self.made.jobs["nightly invoices"], "on": "success"}]
         self.make_job("send invoices", None, tags=["billing"], depends_on=upstream)
+
+    def make_past(self) -> None:
+        """Run planned times of the last hours, so that charts and strips have a shape. One job fails since a while ago."""
+        api, jobs, now = self.api, self.made.jobs, SystemClock().now()
+        for name, minutes in (("heartbeat probe", 5), ("search index", 10), ("clean up carts", 15)):
+            cron = {"kind": "cron", "expr": f"*/{minutes} * * * *", "timezone": "UTC"}
+            api.call("PATCH", f"/jobs/{jobs[name]}", {"schedule": cron})
+        owners = {each["name"]: each["id"] for each in api.items("/members")}
+        for name, owner in (
+            ("nightly invoices", "Elena"),
+            ("sync customers", "Omar"),
+            ("search index", "Elena"),
+        ):
+            api.call("PATCH", f"/jobs/{jobs[name]}", {"owner": owners[owner]})
+        payload = {"error": "db-2 refused the connection", "until": (now - FAILING).isoformat()}
+        api.call("PATCH", f"/jobs/{jobs['sync customers']}", {"payload": payload})
+        for name, hours in PAST.items():
+            span = {"from": (now - timedelta(hours=hours)).isoformat(), "to": now.isoformat()}
+            api.post(f"/jobs/{jobs[name]}/backfill", span)
+        self.wait(lambda: not self.open_runs(), "the end of the past runs", within=600)
+
+    def open_runs(self) -> int:
+        now = self.api.call("GET", "/stats")["now"]
+        return int(now["ready"] + now["waiting"] + now["running"])
 
     def make_runs(self) -> None:
         for name in ("nightly invoices", "sync customers", "copy warehouse"):
@@ -241,9 +299,9 @@ class SampleMaker:
         ids["delivery_id"] = api.items("/deliveries")[0]["id"]
         ids |= {"slug": "acme", "job_type": "http", "kind": "csv"}
 
-    def wait(self, holds: Callable[[], object], what: str) -> None:
-        deadline, pause = monotonic() + WITHIN, threading.Event()
+    def wait(self, holds: Callable[[], object], what: str, within: float = WITHIN) -> None:
+        deadline, pause = monotonic() + within, threading.Event()
         while not holds():
             if monotonic() > deadline:
-                raise SystemExit(f"waited {WITHIN:.0f} s for {what}")
+                raise SystemExit(f"waited {within:.0f} s for {what}")
             pause.wait(0.05)

@@ -52,10 +52,16 @@ IN_DOCS = {
     "/settings/channels/{channel_id}": ("channel", ("light",)),
     "/start": ("start", ("light",)),
 }
-COLOURS = 128  # of a picture; flat pages need few
+COLOURS = (
+    128  # of a picture; flat pages need few. The rare ones, such as a small green dot, must be among them
+)
+USAGE = (__doc__ or "").strip()
 
 
 def main() -> int:
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(USAGE)
+        return 0
     chromium = os.environ.get("FOLIOT_TEST_CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         print("Chromium is missing. On Debian: apt-get install chromium", file=sys.stderr)
@@ -68,7 +74,7 @@ def main() -> int:
         system = ApiClient(base, (Path(directory) / "data" / "admin.key").read_text().strip())
         for slug in ("acme", "empty"):
             system.post("/workspaces", {"slug": slug, "name": slug.title()})
-        samples = SampleMaker(ApiClient(base, system.key, "acme")).fill()
+        samples = SampleMaker(ApiClient(base, system.key, "acme"), has_past=True).fill()
         samples.ids["run_id"] = samples.runs["sync customers"]
         take_pictures(chromium, base, system.key, samples, folder)
     size = sum(each.stat().st_size for each in IMAGES.glob("*.png"))
@@ -160,7 +166,9 @@ def take_picture(page: Any, path: str, address: str, look: str, folder: Path) ->
 
 def reduce_colours(file: Path) -> None:
     with Image.open(file) as picture:
-        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+        picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            file, optimize=True
+        )
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import pytest
 from foliot.domain.delivery import (
     LONGEST_WAIT,
     PATIENCE,
-    Again,
     Answered,
     Came,
     Dead,
     Delivered,
     DeliveryKind,
     LeasedDelivery,
+    TryAgain,
     Unanswered,
     Undeliverable,
     after,
@@ -42,7 +42,7 @@ def test_any_2xx_is_received(status: int) -> None:
 @pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500, 503])
 def test_all_other_answers_are_tried_again(status: int) -> None:
     goes_on = after(Answered(status, "no"), taken(), BEGAN, 0.5)
-    assert goes_on == Again(BEGAN + 5 * SECOND, status, "no")
+    assert goes_on == TryAgain(BEGAN + 5 * SECOND, status, "no")
 
 
 def test_410_stops_the_webhook() -> None:
@@ -59,7 +59,7 @@ def test_what_is_no_more_is_given_up_at_once() -> None:
 )
 def test_a_busy_receiver_is_left_alone_within_reason(asked: timedelta | None, wait: timedelta) -> None:
     goes_on = after(Answered(503, "busy", asked), taken(), BEGAN, 0.5)
-    assert goes_on == Again(BEGAN + wait, 503, "busy")
+    assert goes_on == TryAgain(BEGAN + wait, 503, "busy")
 
 
 def test_waits_grow_to_six_hours_and_end_with_the_day() -> None:
@@ -69,7 +69,7 @@ def test_waits_grow_to_six_hours_and_end_with_the_day() -> None:
         goes_on = after(Unanswered("no answer"), taken(attempts), now, 0.5)
         if isinstance(goes_on, Dead):
             break
-        assert isinstance(goes_on, Again)
+        assert isinstance(goes_on, TryAgain)
         waits.append(goes_on.at - now)
         now = goes_on.at
     assert waits[:3] == [5 * SECOND, 20 * SECOND, 80 * SECOND]
@@ -85,4 +85,4 @@ def test_one_that_waited_for_others_longer_than_a_day_is_tried_once(came: Came) 
 
 def test_chance_spreads_those_that_failed_together() -> None:
     ats = [after(Unanswered(""), taken(3), BEGAN, chance) for chance in (0.0, 1.0)]
-    assert [at.at - BEGAN for at in ats if isinstance(at, Again)] == [60 * SECOND, 100 * SECOND]
+    assert [at.at - BEGAN for at in ats if isinstance(at, TryAgain)] == [60 * SECOND, 100 * SECOND]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule.kinds import Cron, Gap, Interval, Once, OverlapTime, Schedule
 from foliot.domain.schedule.parse import (
-    Reading,
+    ParseOptions,
     anchored,
     check_schedule,
     looks_like_cron,
@@ -39,7 +39,7 @@ def test_words_are_distinguished_from_cron_text(text: str) -> None:
 
 
 def test_policies_reach_the_cron_that_words_name() -> None:
-    reading = Reading("America/New_York", gap=Gap.SKIP, overlap_time=OverlapTime.BOTH)
+    reading = ParseOptions("America/New_York", gap=Gap.SKIP, overlap_time=OverlapTime.BOTH)
     assert read_schedule("every day at 02:30", SUNDAY, reading) == Cron(
         "30 2 * * *", "America/New_York", gap=Gap.SKIP, overlap_time=OverlapTime.BOTH
     )
@@ -84,4 +84,4 @@ def test_a_schedule_that_would_not_fire_for_a_century_is_refused() -> None:
 @example(text="@" * 300, zone="UTC")
 def test_whatever_is_written_is_read_or_refused(text: str, zone: str) -> None:
     with suppress(ScheduleInvalid):
-        check_schedule(read_schedule(text, SUNDAY, Reading(zone)))
+        check_schedule(read_schedule(text, SUNDAY, ParseOptions(zone)))

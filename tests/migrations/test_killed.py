@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from foliot.storage.migrate import Migration, migrate, packaged
-from foliot.storage.server import Patience
+from foliot.storage.server import RetryPeriod
 from foliot.testing.database import LOGIN
 
 NEXT = packaged()[-1].number + 1
@@ -47,7 +47,7 @@ def test_a_runner_killed_halfway_leaves_no_lock_and_the_next_one_finishes(empty_
 
 
 def await_sleeper(watch: psycopg.Connection[Any], child: subprocess.Popen[bytes]) -> None:
-    waiting = Patience(30)
+    waiting = RetryPeriod(30)
     question = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')"
     while watch.execute(question).fetchone() != (True,):
         assert child.poll() is None, "the child ended before it was killed"

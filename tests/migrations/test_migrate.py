@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.migrate import Migration, is_current, migrate, packaged
-from foliot.storage.server import Patience
+from foliot.storage.server import RetryPeriod
 from foliot.testing.database import LOGIN, pool_url
 
 Connection = psycopg.Connection[Any]
@@ -186,6 +186,6 @@ def test_the_packaged_migrations_are_numbered_from_one_without_gaps() -> None:
 
 def until(connection: Connection, question: str) -> None:
     """Ask until the answer is yes."""
-    waiting = Patience(30)
+    waiting = RetryPeriod(30)
     while connection.execute(question.encode()).fetchone() != (True,):
         assert waiting.again(), question

@@ -14,7 +14,7 @@ from psycopg.sql import SQL, Identifier
 
 from foliot.storage.migrate import Migration, migrate, packaged
 from foliot.storage.roles import Login, ensure_login
-from foliot.storage.server import Patience
+from foliot.storage.server import RetryPeriod
 from foliot.testing.database import LOGIN, Databases
 
 LABELS = [migration.label for migration in packaged()]
@@ -110,7 +110,7 @@ def test_one_login_made_from_many_sides_is_made_once(server: Databases) -> None:
 
 
 def until_someone_waits_for(gate: int, connection: psycopg.Connection[Any]) -> None:
-    waiting = Patience(30)
+    waiting = RetryPeriod(30)
     question = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted"
     while connection.execute(question, [gate]).fetchone() != (True,):
         assert waiting.again()

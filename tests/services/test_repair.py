@@ -18,7 +18,7 @@ from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise
 from foliot.services.runs import history
 from foliot.services.scheduling.repair import RepairResult, repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.server import Patience
+from foliot.storage.server import RetryPeriod
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.builders import (
@@ -47,7 +47,7 @@ async def statuses(database: Database, workspace: WorkspaceId, job_id: JobId) ->
 
 
 async def until_somebody_waits(owner: Owner) -> None:
-    waiting = Patience(30)
+    waiting = RetryPeriod(30)
     while owner.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone() == (0,):
         assert await asyncio.to_thread(waiting.again)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from importlib.resources import files
 from pathlib import Path
@@ -350,6 +350,47 @@ def test_every_message_of_the_templates_has_a_spanish_text() -> None:
     assert missing == set()
     for english, translated in spanish.items():
         assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", translated)), english
+
+
+def test_a_time_in_a_sentence_of_the_service_is_written_as_the_page_writes_times() -> None:
+    now = datetime(2027, 1, 6, tzinfo=UTC)
+    sentence = "Run 12, planned for 2027-01-05 06:00:00 America/Bogota (UTC-05:00), failed at 2027-01-05 11:01:02 UTC <b>."
+    own = text.Reader(now, text.translator("en")).with_times(sentence, "America/Bogota")
+    assert "planned for <time" in own
+    assert ">Tue 5 Jan 06:00 -05</time>, failed at <time" in own
+    assert ">Tue 5 Jan 06:01:02 -05</time> &lt;b&gt;." in own
+    chosen = text.Reader(now, text.translator("en"), zone="Europe/Madrid").with_times(
+        sentence, "America/Bogota"
+    )
+    assert ">Tue 5 Jan 12:00 CET</time>" in chosen
+    assert 'title="2027-01-05 06:00:00 America/Bogota (UTC-05:00)"' in chosen
+    unknown = "at 2027-01-05 06:00:00 Nowhere (UTC-05:00)"
+    assert text.Reader(now, text.translator("en")).with_times(unknown) == unknown
+
+
+def test_only_addresses_of_the_console_become_links_and_lead_into_this_one() -> None:
+    run = "/console/runs/01a1e5c0-d05e-7c96-ab92-dae6434b036b"
+    said = f"Open the run: https://evil.test{run}\nSee https://evil.test/console/runs and {run}x <b>"
+    assert text.own_links(said) == (
+        f'Open the run: <a href="{run}">{run}</a>\nSee https://evil.test/console/runs and {run}x &lt;b&gt;'
+    )
+    assert text.own_links(f"http://h{run}/../../sign-out") == f"http://h{run}/../../sign-out"
+
+
+def test_relative_times_have_seconds_only_when_they_are_near() -> None:
+    now = datetime(2027, 1, 6, tzinfo=UTC)
+    reader = text.Reader(now, text.translator("en"))
+    said = {
+        seconds: reader.relative(now + timedelta(seconds=seconds))
+        for seconds in (-5, 119, -187, 3_725, 90_000)
+    }
+    assert said == {
+        -5: "5 s ago",
+        119: "in 1 m 59 s",
+        -187: "3 m ago",
+        3_725: "in 1 h 2 m",
+        90_000: "in 1 d 1 h",
+    }
 
 
 def test_a_count_of_one_is_said_in_the_singular() -> None:

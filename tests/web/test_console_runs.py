@@ -122,7 +122,7 @@ async def test_a_failed_run_answers_what_a_person_asks_at_night(
     for part in (
         "port 7 is closed",
         "Last good run",
-        "2 runs, 1 jobs in 7 days",
+        "2 runs of this job in 7 days",
         "Runbook: docs/n.md",
         "line 149",
     ):

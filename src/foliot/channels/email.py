@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from foliot.channels.email_message import build_email
-from foliot.domain.delivery import Accepted, Came, Partly, Rejected, Unanswered
+from foliot.domain.delivery import Accepted, Came, PartlyAccepted, Rejected, Unanswered
 from foliot.egress.client import AddressRefused, Egress, NoAnswer
 from foliot.egress.url import HttpTarget
 from foliot.services.messaging.courier import LEASE, OutgoingNotice
@@ -145,7 +145,9 @@ class EmailChannel:
         sentence = f"The mail server took it for {count} of {len(notice.recipients)} recipients"
         bad, left = _divide(refused)
         if left:  # such as greylisting: the others have it
-            return Partly(f"{sentence}: {_line(refused[left[0]])}", left, refused[left[0]][0], refused=bad)
+            return PartlyAccepted(
+                f"{sentence}: {_line(refused[left[0]])}", left, refused[left[0]][0], refused=bad
+            )
         return Accepted(250, f"{sentence}.", refused=bad)
 
     def _connect(self, server: MailServer, addresses: Sequence[str]) -> smtplib.SMTP:
@@ -187,7 +189,7 @@ def _all_refused(found: Mapping[str, tuple[int, bytes]]) -> Came:
     sentence = f"The mail server refused every recipient: {_line(next(iter(found.values())))}"
     if not bad:
         return Unanswered(sentence)
-    return Partly(sentence, left, refused=bad) if left else Rejected(code, sentence, refused=bad)
+    return PartlyAccepted(sentence, left, refused=bad) if left else Rejected(code, sentence, refused=bad)
 
 
 def _divide(found: Mapping[str, tuple[int, bytes]]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from foliot.channels.webhook import WebhookChannel
-from foliot.domain.delivery import Accepted, Came, Partly, Rejected
+from foliot.domain.delivery import Accepted, Came, PartlyAccepted, Rejected
 from foliot.domain.masking import Masks
 from foliot.domain.notifications.channel import ChannelKind
 from foliot.services.messaging.courier import OutgoingMessage, OutgoingNotice, Parcel
@@ -32,7 +32,7 @@ def _masked(came: Came, masks: Masks) -> Came:
     """Hide values of secrets that the peer repeats in its answer: everybody in the workspace reads the log of deliveries."""
     if not masks:
         return came
-    if isinstance(came, Accepted | Partly | Rejected):
+    if isinstance(came, Accepted | PartlyAccepted | Rejected):
         refused = tuple((address, masks.text(reason)) for address, reason in came.refused)
         return replace(came, sentence=masks.text(came.sentence), refused=refused)
     return replace(came, sentence=masks.text(came.sentence))

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from foliot.channels.http_request import json_of, post, post_json, sentence_of
 from foliot.clock import Clock, SystemClock
-from foliot.domain.delivery import Accepted, Answered, Came, Partly, Rejected, Unanswered
+from foliot.domain.delivery import Accepted, Answered, Came, PartlyAccepted, Rejected, Unanswered
 from foliot.egress.client import Egress, HttpAnswer, retry_after
 from foliot.services.messaging.courier import LEASE, OutgoingNotice
 
@@ -45,7 +45,7 @@ class _Progress:
             if isinstance(trouble, Rejected) or len(self.left) == count:
                 return trouble
             status, asked = (trouble.status, trouble.asked) if isinstance(trouble, Answered) else (None, None)
-            return Partly(trouble.sentence, tuple(self.left), status, asked, refused)
+            return PartlyAccepted(trouble.sentence, tuple(self.left), status, asked, refused)
         if not self.sent:
             last = self.refusals[-1]
             return Rejected(last.status, last.sentence, refused=refused)

@@ -61,7 +61,7 @@ def preview(
     """
     from foliot.domain.schedule.describe import say as describe
     from foliot.domain.schedule.notes import notes_on
-    from foliot.domain.schedule.parse import Reading, read_schedule
+    from foliot.domain.schedule.parse import ParseOptions, read_schedule
     from foliot.domain.schedule.timetable import Timetable
     from foliot.domain.schedule.timetable import preview as next_times
     from foliot.domain.schedule.words.vocabulary import WORDS
@@ -71,7 +71,7 @@ def preview(
     now = SystemClock().now().replace(microsecond=0)
     start = now if after is None else parse_instant(after)
     try:
-        schedule = read_schedule(" ".join(text), start, Reading(tz, seconds, day_match, gap, overlap))
+        schedule = read_schedule(" ".join(text), start, ParseOptions(tz, seconds, day_match, gap, overlap))
     except ScheduleInvalid as error:
         if len(text) > 1 and text[0].lower() not in WORDS:
             quotes = "Put a cron expression in quotes, or the shell replaces each * by file names."

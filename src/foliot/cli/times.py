@@ -115,10 +115,10 @@ def parse_time(text: str, now: datetime, zone: str, *, flag: str, past: bool = F
     if text == "now":
         return now
     from foliot.domain.schedule.kinds import Once
-    from foliot.domain.schedule.parse import Reading, read_schedule
+    from foliot.domain.schedule.parse import ParseOptions, read_schedule
 
     try:
-        schedule = read_schedule(text, now, Reading(zone))
+        schedule = read_schedule(text, now, ParseOptions(zone))
     except FoliotError:
         raise _not_a_time(text, flag) from None
     if not isinstance(schedule, Once):

@@ -108,7 +108,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Partly:
+class PartlyAccepted:
     """A channel's peer took the message for some recipients or refused them for good; the others, `left`, are tried again."""
 
     sentence: str
@@ -118,7 +118,7 @@ class Partly:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-Came = Answered | Unanswered | Undeliverable | Accepted | Partly | Rejected
+Came = Answered | Unanswered | Undeliverable | Accepted | PartlyAccepted | Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class TryAgain:
     at: datetime
     status: int | None
     why: str
@@ -142,7 +142,7 @@ class Dead:
     stops: bool = False
 
 
-def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> Delivered | Again | Dead:
+def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> Delivered | TryAgain | Dead:
     """Return the next step of a delivery. `chance`, from 0 to 1, spreads the retries of deliveries that failed together."""
     match came:
         case Answered(status=status) if 200 <= status < 300:
@@ -151,7 +151,7 @@ def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> De
             return Dead(status, sentence, stops=True)
         case (
             Answered(status=status, sentence=sentence, asked=asked)
-            | Partly(status=status, sentence=sentence, asked=asked)
+            | PartlyAccepted(status=status, sentence=sentence, asked=asked)
         ):
             wait = max(_wait(taken.attempts, chance), min(asked or timedelta(0), LONGEST_WAIT))
             return _again(taken, now, wait, status, sentence)
@@ -167,10 +167,10 @@ def after(came: Came, taken: LeasedDelivery, now: datetime, chance: float) -> De
 
 def _again(
     taken: LeasedDelivery, now: datetime, wait: timedelta, status: int | None, why: str
-) -> Again | Dead:
+) -> TryAgain | Dead:
     """Wait before the next try. The last try comes at the end of the day, however long the wait would be."""
     until = taken.sending_since + PATIENCE
-    return Dead(status, why) if now >= until else Again(min(now + wait, until), status, why)
+    return Dead(status, why) if now >= until else TryAgain(min(now + wait, until), status, why)
 
 
 def _wait(attempts: int, chance: float) -> timedelta:

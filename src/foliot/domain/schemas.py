@@ -24,7 +24,7 @@ _ELSEWHERE = frozenset(
 _OLD = re.compile("draft-0?[0-5]\\b")
 
 
-class TooHeavy(Exception):
+class SchemaTooLarge(Exception):
     """The schema is too large, or its size cannot be computed."""
 
 
@@ -37,33 +37,37 @@ def problem_of(schema: Mapping[str, Any]) -> str | None:
         return f"The schema has {size:,} bytes as JSON; the most is {MOST_BYTES:,}."
     try:
         weight_of(schema)
-    except TooHeavy as error:
+    except SchemaTooLarge as error:
         return str(error)
     return None
 
 
 def weight_of(schema: Mapping[str, Any]) -> int:
-    """Count the parts of the schema, with parts behind a reference counted each time. Raises TooHeavy."""
+    """Count the parts of the schema, with parts behind a reference counted each time. Raises SchemaTooLarge."""
     weight, waiting = 0, [schema]
     while waiting:
         part = waiting.pop()
         weight += 1
         if weight > HEAVIEST:
-            raise TooHeavy(
+            raise SchemaTooLarge(
                 f"The schema refers to itself, or has more than {HEAVIEST:,} parts with all references followed."
             )
         if isinstance(part, Mapping):
             if named := _ELSEWHERE & part.keys():
-                raise TooHeavy(f"The schema has {min(named)}; only $ref into its own parts is followed.")
+                raise SchemaTooLarge(
+                    f"The schema has {min(named)}; only $ref into its own parts is followed."
+                )
             if isinstance(draft := part.get("$schema"), str) and _OLD.search(draft):
-                raise TooHeavy(
+                raise SchemaTooLarge(
                     "The schema is of a draft before the sixth, in which `id` changes what $ref means."
                 )
             if (reference := part.get("$ref")) is not None:
                 if not isinstance(reference, str) or not reference.startswith("#/"):
-                    raise TooHeavy("The schema has a $ref that does not lead into its own parts.")
+                    raise SchemaTooLarge("The schema has a $ref that does not lead into its own parts.")
                 if "%" in reference:  # it points to a place that is not followed
-                    raise TooHeavy("The schema has a $ref with a percent sign; write the name as it is.")
+                    raise SchemaTooLarge(
+                        "The schema has a $ref with a percent sign; write the name as it is."
+                    )
                 waiting.append(_at(schema, reference))
             waiting += part.values()
         elif isinstance(part, list):

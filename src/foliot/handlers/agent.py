@@ -104,7 +104,7 @@ class AgentConfig(Shape):
 
 
 @dataclass(slots=True)
-class Spent:
+class AttemptUsage:
     """The usage of the attempt so far."""
 
     config: AgentConfig
@@ -194,7 +194,7 @@ class _Conversation:
             {"role": "system", "content": f"{system}\n\n{DATA_NOTE}".strip()},
             {"role": "user", "content": fill_text(str(config.get("prompt") or "{{run.input}}"), values)},
         ]
-        self._spent = Spent(self._config)
+        self._spent = AttemptUsage(self._config)
         self._tools: McpTools | None = None
         if given := config.get("tools"):
             self._tools = McpTools(

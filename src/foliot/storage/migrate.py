@@ -24,7 +24,7 @@ from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.errors import unavailable
 from foliot.storage.roles import Login, ensure_roles, grant_roles, revoke_public_connect
-from foliot.storage.server import Patience, connect, inspect_connection
+from foliot.storage.server import RetryPeriod, connect, inspect_connection
 from foliot.storage.tx import Role
 
 Connection = psycopg.Connection[DictRow]
@@ -109,7 +109,7 @@ def migrate(
 ) -> MigrationReport:
     """Bring the database to this version and grant the roles to the pool's login (None: the owner itself serves)."""
     migrations = packaged() if migrations is None else migrations
-    waiting = Patience(patience)
+    waiting = RetryPeriod(patience)
     applied: list[str] = []
     with connect(owner_url) as connection:
         try:
@@ -150,7 +150,7 @@ def is_current(url: str) -> bool:
 
 
 def _apply_next(
-    connection: Connection, owner_url: str, migrations: Sequence[Migration], waiting: Patience
+    connection: Connection, owner_url: str, migrations: Sequence[Migration], waiting: RetryPeriod
 ) -> Migration | None:
     while True:
         try:

@@ -18,7 +18,7 @@ from psycopg.rows import DictRow
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.storage.server import Patience, connect
+from foliot.storage.server import RetryPeriod, connect
 from foliot.storage.tx import Role
 
 _COLLISIONS = (
@@ -103,7 +103,7 @@ def _grant_connect(connection: Connection, name: str) -> None:
 
 
 def _retry_collisions(step: Callable[[], None]) -> None:
-    waiting = Patience(_PATIENCE)
+    waiting = RetryPeriod(_PATIENCE)
     while True:
         try:
             return step()

@@ -109,7 +109,7 @@ def _warnings(facts: dict[str, Any], major: int, minor: int, one_login: bool) ->
 
 def connect(url: str, *, patience: float = 10.0) -> psycopg.Connection[DictRow]:
     """Open a direct connection for start-up work, and wait for a server that is starting."""
-    waiting = Patience(patience)
+    waiting = RetryPeriod(patience)
     while True:
         try:
             return psycopg.connect(
@@ -141,7 +141,7 @@ def _is_refused(error: psycopg.OperationalError) -> bool:
 _chance = SystemRandom()
 
 
-class Patience:
+class RetryPeriod:
     def __init__(self, seconds: float) -> None:
         self._until = monotonic() + seconds
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
 from foliot import telemetry
+from foliot.domain.logs import storable as storable_text
 from foliot.domain.masking import MASK, NO_MASKS, Masks
 from foliot.domain.outcomes import AskedSkip, Failed, Succeeded
 from foliot.domain.run import RunError
@@ -17,8 +17,6 @@ from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
 MOST_TRACEBACK = 8_000  # characters; the end names what went wrong
-# PostgreSQL stores neither of these in JSON or text.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 async def run_handler(handler: Handler, assignment: Assignment, masks: Masks = NO_MASKS) -> HandlerResult:
@@ -48,13 +46,15 @@ def storable(result: HandlerResult, masks: Masks = NO_MASKS) -> HandlerResult:
     if isinstance(result.outcome, Failed):
         error = result.outcome.error
         # Mask before cutting: the cut could leave half a secret, which no mask finds.
-        traceback = error.traceback and _clean(masks.text(error.traceback))[-MOST_TRACEBACK:]
+        traceback = error.traceback and storable_text(masks.text(error.traceback))[-MOST_TRACEBACK:]
         clean = RunError(
-            _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE], traceback
+            storable_text(masks.text(error.code))[:100],
+            storable_text(masks.text(error.message))[:MOST_MESSAGE],
+            traceback,
         )
         result = HandlerResult(replace(result.outcome, error=clean), result.output)
     if isinstance(result.outcome, AskedSkip):
-        note = _clean(masks.text(result.outcome.note))[:MOST_MESSAGE]
+        note = storable_text(masks.text(result.outcome.note))[:MOST_MESSAGE]
         result = HandlerResult(AskedSkip(result.outcome.reason, note), result.output)
     if result.output is None or (problem := _problem(result.output)) is None:
         return HandlerResult(result.outcome, _masked(result.output, masks)) if masks else result
@@ -86,10 +86,6 @@ def _problem(output: Any) -> str | None:
         return f"The work was done, but what it returned is not JSON: {error}."
     if len(text) > MOST_OUTPUT:
         return f"The work was done, but what it returned is larger than {MOST_OUTPUT // 1024} KiB."
-    if _UNSTORABLE.search(text) or "\\u0000" in text:
+    if storable_text(text) != text or "\\u0000" in text:
         return "The work was done, but the text it returned has characters that cannot be stored."
     return None
-
-
-def _clean(text: str) -> str:
-    return _UNSTORABLE.sub("\ufffd", text)

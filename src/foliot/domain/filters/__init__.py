@@ -6,7 +6,7 @@ without SQL.
 Why: docs/decisions/604-filter-language.md
 """
 
-from foliot.domain.filters.fields import FieldKind, FilterField, FilterFields, Side
+from foliot.domain.filters.fields import FieldKind, FilterField, FilterFields, TimeDirection
 from foliot.domain.filters.parser import LONGEST, read_parameters, read_query
 from foliot.domain.filters.query import Between, Query, Term, Value
 
@@ -17,8 +17,8 @@ __all__ = [
     "FilterField",
     "FilterFields",
     "Query",
-    "Side",
     "Term",
+    "TimeDirection",
     "Value",
     "read_parameters",
     "read_query",

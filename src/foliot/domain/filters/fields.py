@@ -20,7 +20,7 @@ class FieldKind(StrEnum):
     INSTANT = "instant"  # 24h, 2026-11-01, 2026-11-01T09:00:00Z, today; with <, <=, >, >=
 
 
-class Side(StrEnum):
+class TimeDirection(StrEnum):
     """The direction of a bare duration: `created:<24h` is less than a day ago, `next:<1h` less than an hour ahead."""
 
     PAST = "past"
@@ -33,7 +33,7 @@ class FilterField:
     kind: FieldKind
     says: str
     words: tuple[str, ...] = ()
-    side: Side = Side.PAST
+    side: TimeDirection = TimeDirection.PAST
     comparing: str = ""  # a field such as `since` compares another field with `>=`
     of: str = ""  # the other field
 
@@ -88,7 +88,7 @@ JOBS = FilterFields(
         FilterField("id", FieldKind.ID, "Its id."),
         *times_of("created", "created"),
         FilterField("updated", FieldKind.INSTANT, "When it was edited last."),
-        FilterField("next", FieldKind.INSTANT, "When it runs next.", side=Side.AHEAD),
+        FilterField("next", FieldKind.INSTANT, "When it runs next.", side=TimeDirection.AHEAD),
         FilterField("last", FieldKind.INSTANT, "When its last run ended."),
         FilterField("result", FieldKind.WORD, "How its last run ended.", tuple(RunStatus)),
         FilterField("failures", FieldKind.NUMBER, "How many runs in a row have failed."),

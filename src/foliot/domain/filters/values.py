@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import assert_never
 from uuid import UUID
 
-from foliot.domain.filters.fields import FieldKind, FilterField, Side
+from foliot.domain.filters.fields import FieldKind, FilterField, TimeDirection
 from foliot.domain.filters.query import Between, Value
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -86,7 +86,7 @@ def _span(field: FilterField, text: str, now: datetime, zone: tzinfo) -> Between
     duration = _duration(rest)
     if duration is None:
         return _compared(sign, *_moment(field, rest, now, zone))
-    if field.side is Side.AHEAD:
+    if field.side is TimeDirection.AHEAD:
         at = now + duration
         return _compared(sign or "<=", at, at + _TICK)
     at = now - duration

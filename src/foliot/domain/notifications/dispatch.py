@@ -109,7 +109,7 @@ class DispatchState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
+class _PendingMessage:
     """One thing to tell one channel, before messages are grouped and counted."""
 
     kind: NoticeKind
@@ -127,7 +127,7 @@ class Dispatcher:
         self._new: dict[IncidentId, Incident] = {}
         self._changed: dict[IncidentId, Incident] = {}
         self._threads = {incident_id: list(found) for incident_id, found in state.threads.items()}
-        self._tellings: list[_Telling] = []
+        self._pending: list[_PendingMessage] = []
         self._plan = DispatchPlan()
         self._last_messages = dict(state.last_messages)
         self._budgets = dict(state.channels)
@@ -144,8 +144,8 @@ class Dispatcher:
                 self._inform(notice)
         for incident in reminders:
             self._remind(self._current(incident))
-        for tellings in self._grouped():
-            self._write(tellings)
+        for pending in self._grouped():
+            self._write(pending)
         plan = self._plan
         plan.opened, plan.changed = list(self._new.values()), list(self._changed.values())
         plan.channels = [
@@ -232,12 +232,12 @@ class Dispatcher:
         """Add the stop of a job to the message about the failure that led to it, if both are of this batch."""
         if notice.event is not NoticeEvent.JOB_AUTO_PAUSED:
             return False
-        for place, each in enumerate(self._tellings):
+        for place, each in enumerate(self._pending):
             on = each.occasion
             is_same = on.incident is not None and on.incident.subject == notice.subject
             if is_same and each.kind is NoticeKind.OPENED and each.destination.channel_id == channel_id:
                 line = str(notice.facts.get("reason") or "The job was stopped.")
-                self._tellings[place] = replace(each, occasion=replace(on, extra=(*on.extra, line)))
+                self._pending[place] = replace(each, occasion=replace(on, extra=(*on.extra, line)))
                 return True
         return False
 
@@ -317,12 +317,12 @@ class Dispatcher:
         run_id = (notice.run_id if notice else None) or (incident.last_run_id if incident else None)
         run = self._state.runs.get(run_id) if run_id is not None else None
         on = Occasion(self._state.site, self._state.now, notice, job, run, incident)
-        self._tellings.append(_Telling(kind, on, terms))
+        self._pending.append(_PendingMessage(kind, on, terms))
 
-    def _grouped(self) -> list[list[_Telling]]:
+    def _grouped(self) -> list[list[_PendingMessage]]:
         """Group what one channel would hear about the same error. Single facts stay single."""
-        groups: dict[tuple[object, ...], list[_Telling]] = {}
-        for place, each in enumerate(self._tellings):
+        groups: dict[tuple[object, ...], list[_PendingMessage]] = {}
+        for place, each in enumerate(self._pending):
             incident = each.occasion.incident
             is_single = incident is None or each.kind in (NoticeKind.REMINDER, NoticeKind.INFO)
             shared = place if is_single or incident is None else incident.fingerprint
@@ -338,10 +338,10 @@ class Dispatcher:
             groups.setdefault(key, []).append(each)
         return list(groups.values())
 
-    def _write(self, tellings: Sequence[_Telling]) -> None:
-        first, channel_id = tellings[0], tellings[0].destination.channel_id
+    def _write(self, pending: Sequence[_PendingMessage]) -> None:
+        first, channel_id = pending[0], pending[0].destination.channel_id
         if not self._has_budget(channel_id):
-            self._postpone(tellings)
+            self._postpone(pending)
             return
         budget = self._budgets[channel_id]
         self._budgets[channel_id] = replace(budget, window_count=budget.window_count + 1)
@@ -352,7 +352,7 @@ class Dispatcher:
             position = current.messages + 1
             self._store(replace(current, messages=position), is_open=current.closed_at is None)
         terms = first.destination
-        content = replace(_content_of(tellings), attachments=terms.attachments)
+        content = replace(_content_of(pending), attachments=terms.attachments)
         quiet_until = self._quiet_until(terms)
         self._plan.messages.append(
             PlannedMessage(
@@ -376,8 +376,8 @@ class Dispatcher:
             return True
         return budget.window_count < SINGLES
 
-    def _postpone(self, tellings: Sequence[_Telling]) -> None:
-        for each in tellings:
+    def _postpone(self, pending: Sequence[_PendingMessage]) -> None:
+        for each in pending:
             on, channel_id = each.occasion, each.destination.channel_id
             incident = on.incident
             error = incident.error if incident else None
@@ -409,8 +409,8 @@ def _names_of(incident: Incident) -> set[NoticeEvent]:
     return {incident.event, *((NoticeEvent.RUN_FAILED,) if incident.failures else ())}
 
 
-def _content_of(tellings: Sequence[_Telling]) -> NoticeContent:
-    first, *others = tellings
+def _content_of(pending: Sequence[_PendingMessage]) -> NoticeContent:
+    first, *others = pending
     if others:
         return texts.several(first.occasion, [each.occasion for each in others], first.kind)
     make = {

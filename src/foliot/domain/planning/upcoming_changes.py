@@ -22,7 +22,7 @@ class Upcoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedTime:
     before: PlannedTime
     after: PlannedTime
 
@@ -33,7 +33,7 @@ class UpcomingDifference:
 
     added: tuple[PlannedTime, ...]
     removed: tuple[PlannedTime, ...]
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedTime, ...]
     unchanged: int
     until: datetime
 
@@ -60,7 +60,7 @@ def difference(before: Upcoming, after: Upcoming) -> UpcomingDifference:
     gone_on, come_on = _by_day(gone), _by_day(come)
     added: list[PlannedTime] = []
     removed: list[PlannedTime] = []
-    moved: list[Moved] = []
+    moved: list[MovedTime] = []
     for day in sorted(gone_on.keys() | come_on.keys()):
         for was, becomes in zip_longest(gone_on.get(day, ()), come_on.get(day, ())):
             if was is None:
@@ -68,7 +68,7 @@ def difference(before: Upcoming, after: Upcoming) -> UpcomingDifference:
             elif becomes is None:
                 removed.append(was)
             else:
-                moved.append(Moved(was, becomes))
+                moved.append(MovedTime(was, becomes))
     return UpcomingDifference(tuple(added), tuple(removed), tuple(moved), len(old) - len(gone), until)
 
 

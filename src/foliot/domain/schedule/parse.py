@@ -31,7 +31,7 @@ _LONGEST = timedelta(days=366 * 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParseOptions:
     """The choices that the text of a schedule does not make itself."""
 
     timezone: str = "UTC"
@@ -41,7 +41,7 @@ class Reading:
     overlap_time: OverlapTime = OverlapTime.FIRST
 
 
-def read_schedule(text: str, now: datetime, reading: Reading = Reading()) -> Schedule:  # noqa: B008  # frozen
+def read_schedule(text: str, now: datetime, reading: ParseOptions = ParseOptions()) -> Schedule:  # noqa: B008  # frozen
     """Parse cron text or words; check the schedule and anchor it at `now`."""
     zone = load_zone(reading.timezone)
     if looks_like_cron(text):

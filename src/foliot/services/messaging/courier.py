@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from foliot.domain.delivery import (
-    Again,
     Came,
     Dead,
     Delivered,
     DeliveryKind,
     LeasedDelivery,
+    TryAgain,
     Unanswered,
     Undeliverable,
     after,
@@ -115,12 +115,12 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
 
 
 async def _tell_webhook(
-    tx: Tx, room_id: RoomId, taken: LeasedDelivery, goes_on: Delivered | Again | Dead
+    tx: Tx, room_id: RoomId, taken: LeasedDelivery, goes_on: Delivered | TryAgain | Dead
 ) -> None:
     match goes_on:
         case Delivered():
             await webhooks.record_success(tx, room_id, taken.position)
-        case Again(why=why) | Dead(why=why, stops=False):
+        case TryAgain(why=why) | Dead(why=why, stops=False):
             await webhooks.record_failure(tx, room_id, why)
         case Dead(why=why):
             await webhooks.record_failure(tx, room_id, why, stops=True)
@@ -178,7 +178,7 @@ def _parcel(
     return OutgoingMessage(taken, loaded.hook.url, secrets, loaded.room_key, loaded.room_name, message)
 
 
-def _log(taken: LeasedDelivery, goes_on: Delivered | Again | Dead, *, is_ours: bool) -> None:
+def _log(taken: LeasedDelivery, goes_on: Delivered | TryAgain | Dead, *, is_ours: bool) -> None:
     facts = {
         "workspace": str(taken.workspace_id),
         "delivery": str(taken.id),
@@ -190,7 +190,7 @@ def _log(taken: LeasedDelivery, goes_on: Delivered | Again | Dead, *, is_ours: b
         log.info("delivery.overtaken", extra=facts)
     elif isinstance(goes_on, Delivered):
         log.debug("delivery.made", extra=facts)
-    elif isinstance(goes_on, Again):
+    elif isinstance(goes_on, TryAgain):
         log.warning("delivery.failed", extra={**facts, "reason": goes_on.why, "again_at": _text(goes_on.at)})
     else:
         log.warning("delivery.given_up", extra={**facts, "reason": goes_on.why})

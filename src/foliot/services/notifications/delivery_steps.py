@@ -10,14 +10,14 @@ from typing import Any
 from foliot.domain.access import Actor
 from foliot.domain.delivery import (
     Accepted,
-    Again,
     Answered,
     Came,
     Dead,
     Delivered,
     LeasedDelivery,
-    Partly,
+    PartlyAccepted,
     Rejected,
+    TryAgain,
     Undeliverable,
 )
 from foliot.domain.ids import ChannelId
@@ -64,14 +64,14 @@ async def lock_channel_of(tx: Tx, taken: LeasedDelivery) -> DeliveryOwner | None
 
 
 async def record_notice(
-    tx: Tx, taken: LeasedDelivery, owner: DeliveryOwner, came: Came, goes_on: Delivered | Again | Dead
+    tx: Tx, taken: LeasedDelivery, owner: DeliveryOwner, came: Came, goes_on: Delivered | TryAgain | Dead
 ) -> None:
-    if isinstance(came, Accepted | Rejected | Partly):
+    if isinstance(came, Accepted | Rejected | PartlyAccepted):
         await deliveries.set_answer(tx, taken.id, came.sentence)
         await _note_refused(tx, owner.channel_id, [RefusedAddress(*each) for each in came.refused])
     elif isinstance(came, Answered):
         await deliveries.set_answer(tx, taken.id, came.sentence)
-    if isinstance(came, Partly):
+    if isinstance(came, PartlyAccepted):
         await deliveries.set_recipients(tx, taken.id, came.left)
     if isinstance(came, Accepted) and came.thread and owner.incident_id is not None:
         await incidents.set_thread(tx, owner.incident_id, owner.channel_id, came.thread)
@@ -80,7 +80,7 @@ async def record_notice(
             await channels.record_success(tx, owner.channel_id)
         case _ if isinstance(came, Undeliverable):
             pass  # the peer did not fail
-        case Again(why=why) | Dead(why=why, stops=False):
+        case TryAgain(why=why) | Dead(why=why, stops=False):
             await channels.record_failure(tx, owner.channel_id, why)
         case Dead(why=why):
             await _disable(tx, owner.channel_id, why)

@@ -19,31 +19,31 @@ __all__ = ["FreezeRow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FreezePage:
     items: tuple[FreezeRow, ...]
     next_cursor: str | None
     at: datetime  # when we looked
 
 
-async def one(database: Database, scope: Scope, freeze_id: FreezeId) -> Seen:
+async def one(database: Database, scope: Scope, freeze_id: FreezeId) -> FreezePage:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.get(tx, freeze_id)
         visible = await _visible(tx, [] if found is None else [found], scope)
     if not visible:
         raise not_found("freeze")
-    return Seen(visible, None, tx.now)
+    return FreezePage(visible, None, tx.now)
 
 
 async def listed(
     database: Database, scope: Scope, *, ended: bool = False, cursor: str | None = None, limit: int = 50
-) -> Seen:
+) -> FreezePage:
     """List freezes, newest first: those in force and those to come; with `ended`, also those that are over."""
     [before] = read_cursor(cursor, UUID) or [LAST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.page(tx, before, limit + 1, ended=ended)
         visible = await _visible(tx, found[:limit], scope)
     last = found[limit - 1].scoped.freeze.id if len(found) > limit else None
-    return Seen(visible, None if last is None else write_cursor(last), tx.now)
+    return FreezePage(visible, None if last is None else write_cursor(last), tx.now)
 
 
 async def _visible(tx: Tx, found: Sequence[FreezeRow], scope: Scope) -> tuple[FreezeRow, ...]:

@@ -57,7 +57,7 @@ class RemoteReport(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class WorkOffer:
     """Claimed runs; when there are none, the time until the next run for this host may start."""
 
     work: Sequence[Work] = ()
@@ -119,7 +119,7 @@ async def claim(
     vault: Vault | None = None,
     *,
     longest: timedelta = LONGEST_WAIT,
-) -> Offer:
+) -> WorkOffer:
     """Claim runs, with the values of their secrets: the worker has no key for them."""
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
@@ -131,10 +131,10 @@ async def claim(
     for each in taken.orphans:  # the sweeper ends the lease at its deadline
         log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
     if taken.work or found.host_id is None:
-        return Offer(taken.work)
+        return WorkOffer(taken.work)
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         next_at = await hosts.next_at(tx, found.host_id, speaker.workspace_id)
-        return Offer(next_in=None if next_at is None else next_at - tx.now)
+        return WorkOffer(next_in=None if next_at is None else next_at - tx.now)
 
 
 async def report(

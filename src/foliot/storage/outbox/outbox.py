@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.delivery import Again, Dead, Delivered, Delivery, DeliveryKind, LeasedDelivery
+from foliot.domain.delivery import Dead, Delivered, Delivery, DeliveryKind, LeasedDelivery, TryAgain
 from foliot.domain.ids import DeliveryId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -59,10 +59,10 @@ async def next_due(tx: Tx) -> datetime | None:
     return await tx.fetch_one_as(datetime, sql.outbox.find_next_due)
 
 
-async def record(tx: Tx, taken: LeasedDelivery, came: Delivered | Again | Dead) -> bool:
+async def record(tx: Tx, taken: LeasedDelivery, came: Delivered | TryAgain | Dead) -> bool:
     """Record the result of an attempt; return False if the lease is lost. An ended delivery releases the next of its key."""
     lease = {"id": taken.id, "fence": taken.fence, "status": came.status}
-    if isinstance(came, Again):
+    if isinstance(came, TryAgain):
         params = {**lease, "due_at": came.at, "error": came.why}
         return await tx.execute(sql.outbox.postpone, params) > 0
     why = came.why if isinstance(came, Dead) else None

@@ -25,6 +25,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from foliot.domain.access import name_person
 from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
@@ -218,6 +219,7 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
         csrf=csrf_token(request),
         time=reader.time,
         full_time=reader.full_time,
+        with_times=reader.with_times,
         now=reader.now,
         zone=reader.zone or "job",
         status=lambda value: text.status_mark(value, t((value or "unknown").replace("_", " "))),
@@ -285,6 +287,7 @@ def environment() -> Environment:
     }
     made.filters |= {"python": repr, "filter_value": text.filter_value}
     made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern, "plain": text.without_colours}
+    made.filters |= {"own_links": text.own_links, "person": name_person}
     return made
 
 

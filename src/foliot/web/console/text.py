@@ -28,6 +28,13 @@ STATUS_SHAPES = {
     "sending": "run", "failing": "fail", "stopped": "stop", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
 }  # fmt: skip
 Translate = Callable[..., str]
+SECONDS_COUNT = timedelta(
+    minutes=2
+)  # farther away, a relative time without seconds is calmer; console.js has it too
+# A time as sentences of the service quote it: 2027-01-05 06:00:00 America/Bogota (UTC-05:00).
+_QUOTED_TIME = re.compile(
+    r"(?P<wall>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>[A-Z][\w+-]*(?:/[\w+-]+)*)(?: \(UTC(?P<offset>[+-]\d\d:\d\d)\))?"
+)
 
 
 @cache
@@ -97,6 +104,23 @@ class Reader:
         utc = f"{at:%Y-%m-%d %H:%M:%S}Z"
         return html('<time datetime="{}" title="{}">{}</time>', value, utc, self.absolute(at, job_zone))
 
+    def with_times(self, sentence: str, job_zone: str | None = None) -> Markup:
+        """A sentence of the service, whose times are those of the page: short, and in the zone that the reader chose."""
+        parts, last = Markup(), 0
+        for found in _QUOTED_TIME.finditer(sentence):
+            parts += escape(sentence[last : found.start()]) + self._quoted_time(found, job_zone)
+            last = found.end()
+        return parts + escape(sentence[last:])
+
+    def _quoted_time(self, found: re.Match[str], job_zone: str | None) -> Markup:
+        if not is_zone(found["zone"]) or not (found["offset"] or found["zone"] == "UTC"):
+            return escape(found[0])
+        at = datetime.fromisoformat(found["wall"] + (found["offset"] or "+00:00"))
+        text = self.absolute(at, job_zone or found["zone"])
+        return html(
+            '<time datetime="{}" title="{}">{}</time>', at.astimezone(UTC).isoformat(), found[0], text
+        )
+
     def absolute(self, at: datetime, job_zone: str | None = None) -> str:
         local = at.astimezone(zone_named(self.zone or job_zone or "UTC"))
         t = self.translate
@@ -109,7 +133,10 @@ class Reader:
     def relative(self, at: datetime) -> str:
         t = self.translate
         distance = at - self.now
-        text = short_duration(abs(distance))
+        whole = abs(distance)
+        text = short_duration(
+            whole if whole < SECONDS_COUNT else timedelta(minutes=whole // timedelta(minutes=1))
+        )
         if abs(distance) < timedelta(seconds=1):
             return t("now")
         return t("in {time}", time=text) if distance > timedelta(0) else t("{time} ago", time=text)
@@ -119,6 +146,20 @@ def html(template: str, *values: object) -> Markup:
     """Fill a template of ours; every text that is not markup is escaped. As Markup.format, which runs in Python and is slow."""
     filled = template.format(*(each if isinstance(each, int | float) else escape(each) for each in values))
     return Markup(filled)  # noqa: S704  # the template is ours, the values are escaped
+
+
+_OWN_ADDRESS = re.compile(
+    r"https?://[^\s/]+(/console/(?:jobs|runs|incidents)/[0-9a-f]{8}-[0-9a-f-]{27})(?![\w/?#.-])"
+)
+
+
+def own_links(text: str) -> Markup:
+    """A text in which an address of a job, a run or an incident is a link inside this console, whatever host it names."""
+    parts, last = Markup(), 0
+    for found in _OWN_ADDRESS.finditer(text):
+        parts += escape(text[last : found.start()]) + html('<a href="{0}">{0}</a>', found[1])
+        last = found.end()
+    return parts + escape(text[last:])
 
 
 def parse(value: str) -> datetime:

@@ -44,7 +44,7 @@ from foliot.domain.schedule import (
     load_zone,
 )
 from foliot.domain.schedule.describe import say
-from foliot.domain.schedule.parse import Reading, read_schedule, settled
+from foliot.domain.schedule.parse import ParseOptions, read_schedule, settled
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.web.errors import summarize_errors
 from foliot.web.mapping.handler_config import check_config
@@ -216,7 +216,7 @@ class FieldErrors:
 
 
 def _read(given: WordsIn, zone: str, now: datetime) -> Schedule:
-    reading = Reading(
+    reading = ParseOptions(
         zone, given.seconds, DayMatch(given.day_match), Gap(given.gap), OverlapTime(given.overlap_time)
     )
     try:

@@ -77,7 +77,7 @@ def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Inval
         if compared > MOST_COMPARED:
             return []
         validator = jsonschema_rs.validator_for(dict(schema), offline=True, pattern_options=_LINEAR)
-    except (schemas.TooHeavy, ValueError, jsonschema_rs.ReferencingError):
+    except (schemas.SchemaTooLarge, ValueError, jsonschema_rs.ReferencingError):
         return []  # an invalid schema: the worker checks the config itself
     errors = validator.iter_errors(dict(config)) if compared <= MOST_GATHERED else _first(validator, config)
     found: list[Invalid] = []

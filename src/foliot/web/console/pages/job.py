@@ -19,6 +19,7 @@ from foliot.web.console.api import ApiRefusal
 from foliot.web.console.charts import Axes, Bar, Line
 from foliot.web.console.forms import SchemaField, fields_like, read_instant, schema_fields
 from foliot.web.console.graphs import Neighbour, neighbours_graph
+from foliot.web.console.pages.incidents import EVENTS
 from foliot.web.console.pages.job_form import DEFAULTS, notify_text
 from foliot.web.console.pages.jobs import ANY_STATUS, recent_runs, strip_mark
 from foliot.web.console.site import Context, Visit, page
@@ -252,6 +253,7 @@ async def alerts(visit: Visit, job: dict[str, Any]) -> Context:
     }
     names = {each["id"]: each["name"] for each in channels.data["items"]} if channels.is_success else {}
     return {
+        "events": EVENTS,
         "alert_rows": [(event, *closest_rules(listed, event, job, finding)) for event in ALERT_EVENTS],
         "channel_names": names,
         "own": notify_text(job["notify"]),

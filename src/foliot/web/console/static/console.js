@@ -107,6 +107,7 @@ const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 function relative(milliseconds) {
   let rest = Math.floor(Math.abs(milliseconds) / 1000);
   if (!rest) return said.now;
+  if (rest >= 120) rest -= rest % 60; // as in text.py
   const parts = [];
   for (const [unit, size] of units) { const n = Math.floor(rest / size); rest -= n * size; if (n) parts.push(n + " " + unit); }
   return (milliseconds > 0 ? said.in : said.ago).replace("{time}", parts.slice(0, 2).join(" "));
