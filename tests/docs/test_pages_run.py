@@ -145,7 +145,10 @@ def prepare(place: Place, page: str) -> dict[str, str]:
             create(f"old {number}", "old")
     (place.folder / "my-crontab").write_text("30 5 * * 1-5 /usr/local/bin/report --quiet\n")
     if page == "import.md":
-        if not any(each.name == "assistant" for each in client.members.each()):  # a page before may add it
+        known = [each for each in client.members.each() if each.name == "assistant"]
+        if known:  # a page before has added and removed it
+            client.members.change(known[0].id, active=True)
+        else:
             client.members.create("assistant", kind="agent", role="editor")
         client.rooms.create("Garden", key="garden")
         shutil.copy(OPENCLAW, place.folder / "jobs.json")
@@ -261,6 +264,8 @@ def open_incidents(client: Client) -> list[str]:
 
 
 def delete_channels(client: Client) -> None:
+    for rule in client.notification_rules.list().items:
+        client.notification_rules.delete(rule.id)
     for channel in client.channels.list().items:
         client.channels.delete(channel.id)
 
