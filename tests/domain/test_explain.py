@@ -167,6 +167,16 @@ def test_a_deferred_future_time_names_the_calendars_and_the_spread_that_move_it(
     assert "closed" not in fact
 
 
+def test_an_instant_ahead_without_a_planned_time_says_that_the_job_is_stopped() -> None:
+    until = at("2027-01-06 18:00")
+    paused: dict[str, Any] = {"status": JobStatus.PAUSED, "status_by": "ada", "paused_until": until}
+    within = explain(asked("2027-01-06 12:34", **paused))
+    assert within.verdict is Verdict.NOT_PLANNED
+    assert any(fact.startswith("Now the job is paused until") for fact in within.facts)
+    after = explain(asked("2027-01-07 12:34", **paused))
+    assert not any("paused" in fact for fact in after.facts)
+
+
 def test_of_times_deferred_to_one_instant_only_the_newest_will_run() -> None:
     job = make_job(Cron("0 * * * *"), window=Window(time(8), time(20)))
     older = explain(asked("2027-01-06 06:00", job))

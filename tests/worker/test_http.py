@@ -163,6 +163,18 @@ async def test_other_codes_fail_and_redirects_are_not_followed(status: int) -> N
     assert (done.output["status"], done.output["body"], len(came)) == (status, "why", 1)
 
 
+@pytest.mark.parametrize(
+    ("status", "is_permanent"), [(405, True), (422, True), (404, False), (500, False), (503, False)]
+)
+async def test_a_code_that_the_same_request_gets_again_is_not_retried(
+    status: int, *, is_permanent: bool
+) -> None:
+    async with target(said(status)) as (url, _):
+        done = await run({"url": url})
+    assert isinstance(done.outcome, Failed)
+    assert done.outcome.permanent is is_permanent
+
+
 async def test_a_long_answer_is_kept_in_part() -> None:
     async with target(said(200, b"x" * (KEPT + 1))) as (url, _):
         done = await run({"url": url})

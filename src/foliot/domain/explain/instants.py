@@ -370,7 +370,7 @@ def _not_planned(question: Question) -> Explanation:
         why, next_step = SENTENCES[SkipReason.TYPE_DISABLED]
         held = f"Meanwhile nothing of it would start: {why}{_given(question.switched_off)}."
         return Explanation(Verdict.NOT_PLANNED, sentence, (held,), next_step)
-    return Explanation(
+    explanation = Explanation(
         Verdict.NOT_PLANNED,
         f"There was no planned time at {when}."
         if question.at <= question.now
@@ -378,6 +378,9 @@ def _not_planned(question: Question) -> Explanation:
         _nearest(question),
         "Preview shows the times this schedule names.",
     )
+    until = question.paused_until
+    is_ahead = question.at > question.now and (until is None or question.at <= until)
+    return with_stop(explanation, question) if is_ahead else explanation
 
 
 def _nearest(question: Question) -> tuple[str, ...]:
