@@ -168,8 +168,8 @@ def reduce_colours(file: Path) -> None:
     """Keep the most frequent colours as they are, and colours that are near to each of the others, a small dot's included."""
     with Image.open(file) as opened:
         picture = opened.convert("RGB")
-    counted = sorted(picture.getcolors(picture.width * picture.height), reverse=True)
-    frequent = [part for _, colour in counted[:COLOURS] for part in colour]
+    counted: Any = picture.getcolors(picture.width * picture.height)
+    frequent = [part for _, colour in sorted(counted, reverse=True)[:COLOURS] for part in colour]
     covering = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE).getpalette() or []
     palette = Image.new("P", (1, 1))
     palette.putpalette(frequent + covering[: 3 * COLOURS])
