@@ -165,10 +165,15 @@ def take_picture(page: Any, path: str, address: str, look: str, folder: Path) ->
 
 
 def reduce_colours(file: Path) -> None:
-    with Image.open(file) as picture:
-        picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-            file, optimize=True
-        )
+    """Keep the most frequent colours as they are, and colours that are near to each of the others, a small dot's included."""
+    with Image.open(file) as opened:
+        picture = opened.convert("RGB")
+    counted: Any = picture.getcolors(picture.width * picture.height)
+    frequent = [part for _, colour in sorted(counted, reverse=True)[:COLOURS] for part in colour]
+    covering = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(frequent + covering[: 3 * COLOURS])
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 if __name__ == "__main__":
