@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -16,17 +17,20 @@ from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.explain.records import Explanation, Verdict
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId
+from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Retry
 from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import Calendar, CalendarKind, Cron, Manual, Otherwise, Weekly, Window
+from foliot.domain.usage import Budget
 from foliot.services.identity import installation, workspaces
 from foliot.services.identity.workspaces import WorkspaceChanges
 from foliot.services.jobs import agenda, calendars, job_search, job_status, job_types
-from foliot.services.runs import run_control
+from foliot.services.runs import run_control, usage
 from foliot.services.runs.explain import explain_instant, explain_run
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.scheduling.tick import note_tick
+from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import limits
@@ -167,6 +171,20 @@ async def at_limit(scene: Scene) -> JobId:
     return job
 
 
+async def budget_used_up(scene: Scene) -> JobId:
+    """One dollar a month, which another job spends ten minutes before."""
+    harness = scene.harness
+    await usage.set_budgets(harness.database, scene.scope, [Budget("usd", Decimal(1), warn_at=None)])
+    await harness.job("spender", Cron("50 * * * *"))
+    job = await plain(scene)
+    harness.clock.advance(5 * MINUTE)
+    await harness.tick()
+    [run] = await harness.claim()
+    done = Report(run.run_id, run.job_id, run.fence, harness.worker, Succeeded(), None, {"usd": Decimal(1)})
+    await report(harness.database, [done])
+    return job
+
+
 async def quota_used_up(scene: Scene) -> JobId:
     """One fire a day, which another job spends ten minutes before."""
     await workspaces.change(
@@ -218,6 +236,7 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
     ("limit", at_limit, Verdict.WILL_RUN, "if a place under its limit is free (concurrency key db: 1 of 1 in use now)", "waiting limit"),
     ("quota used up", quota_used_up, Verdict.WILL_NOT_RUN, "the quota of fires per day is used up for today", "skipped quota"),
+    ("budget used up", budget_used_up, Verdict.WILL_NOT_RUN, "a budget of the workspace is used up until its day or month ends", "skipped budget"),
     ("paused by the breaker", broken, Verdict.WILL_NOT_RUN, "the job is paused", None),
     ("scheduler down", lambda s: s.silent(), Verdict.WILL_WAIT, "No scheduler of Foliot has run since", "down"),
 )  # fmt: skip
@@ -270,7 +289,7 @@ async def test_what_is_said_before_is_what_happens(
     table.append((state, said.sentence, happened or "nothing is recorded"))
     expected = None if record == "down" else record
     assert happened == expected
-    check_lists(state, verdict, scene, ahead, [item for item in listed.items if item.job_id == job])
+    check_lists(state, verdict, scene, job, ahead, listed)
     if happened is not None:  # and afterwards the same cause is named
         reported = await why(scene, job, scene.at)
         assert reported.verdict is {"s": Verdict.SKIPPED, "r": Verdict.WAITING, "w": Verdict.WAITING}.get(
@@ -282,17 +301,29 @@ def check_lists(
     state: str,
     verdict: Verdict,
     scene: Scene,
+    job: JobId,
     ahead: job_search.UpcomingTimes,
-    items: list[agenda.AgendaItem],
+    listed: agenda.AgendaPage,
 ) -> None:
     """`next` and the agenda do not list a time as free that why says is not."""
+    items = [item for item in listed.items if item.job_id == job]
     times = [each.planned_for for each in ahead.times]
     if state.startswith("freeze"):
         assert ahead.freezes
         assert [item.line.fate.value for item in items] == ["skipped" if "skip" in state else "held"]
-    elif state in ("held after a restore", "scheduler down", "shadow mode", "quota used up", "type off"):
+    elif state in (
+        "held after a restore",
+        "scheduler down",
+        "shadow mode",
+        "quota used up",
+        "budget used up",
+        "type off",
+    ):
         assert len(ahead.notes) == 1
-        assert state != "shadow mode" or [item.line.fate for item in items] == [agenda.Fate.SKIPPED]
+        if state in ("held after a restore", "scheduler down"):
+            assert listed.notes == ahead.notes
+        else:
+            assert [item.line.fate for item in items] == [agenda.Fate.SKIPPED]
     elif verdict is Verdict.WILL_NOT_RUN and state != "skip next":
         assert scene.at not in times
         assert not [item for item in items if item.line.fate is agenda.Fate.RUNS]

@@ -66,6 +66,7 @@ def agenda_page(found: AgendaOut, zone: str, now: datetime) -> Block:
         Column("note", _notes, wrap=True),
     ]
     blocks: list[Block] = [styled(f"Planned from {span}:", BOLD)]
+    blocks += [styled(each, YELLOW) for each in found.notes]
     for day, items in groupby(found.items, lambda item: item.starts_at.astimezone(load_zone(zone)).date()):
         blocks.append(styled(f"{day:%A %d %B %Y}", BOLD))
         blocks.append(Table(columns, list(items), indent=2, show_titles=False))

@@ -48,6 +48,14 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FireStop:
+    """The reason for which planned times before `until` are skipped; without an end, all of them."""
+
+    reason: SkipReason
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgendaJob:
     """A job with planned times ahead. `since` is at or before the first of them; jobs are sorted by it."""
 
@@ -60,6 +68,7 @@ class AgendaJob:
     skip_next: bool = False
     skip_until: datetime | None = None  # how far that goes; None: the next planned time alone
     freezes: tuple[Freeze, ...] = ()
+    stops: tuple[FireStop, ...] = ()  # the first that holds at a time is its reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +233,7 @@ def _shared(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime) -
     if ahead.skip_next or ahead.runs_left is not None or ahead.job.is_chained:
         yield from _lines(effort, ahead, start, end)
         return
-    key = (id(ahead.job.timetable), _after(ahead, start), ahead.freezes)
+    key = (id(ahead.job.timetable), _after(ahead, start), ahead.freezes, ahead.stops)
     known, source = effort.lines.setdefault(key, ([], _lines(effort, ahead, start, end)))
     for place in count():
         if place == len(known):
@@ -282,8 +291,11 @@ def _fates(
         fate, reason, freeze = Fate.RUNS, planned.skip, None
         if reason is None and following is not None and following.due_at <= planned.due_at:
             reason = SkipReason.WINDOW  # of times deferred to one opening, the newest runs
-        if reason is None and ahead.job.shadow:
-            reason = SkipReason.SHADOW
+        if reason is None:
+            reason = next(
+                (stop.reason for stop in ahead.stops if stop.until is None or planned.due_at < stop.until),
+                None,
+            )
         if reason is None and (freeze := freeze_at(ahead.freezes, planned.due_at)) is not None:
             reason = SkipReason.FROZEN if freeze.after is FreezePolicy.SKIP else None
             fate = Fate.HELD
@@ -361,7 +373,7 @@ def _uncounted(effort: _Effort, ahead: AgendaJob, start: datetime, end: datetime
         or schedule.every >= OFTEN
         or ahead.runs_left is not None
         or ahead.skip_next
-        or ahead.job.shadow
+        or ahead.stops
         or _moves(timetable)
         or any(freeze.start_at < end for freeze in ahead.freezes)
     ):

@@ -152,6 +152,9 @@ class AgendaOut(Shape):
         default=[],
         description="With `closures`: when the calendars of these jobs close, from a day before `start` on; at most 50 of each.",
     )
+    notes: list[str] = Field(
+        default=[], description="What keeps every planned time from running now: held firing, no scheduler."
+    )
 
 
 class DensityOut(Shape):

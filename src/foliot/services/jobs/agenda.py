@@ -16,6 +16,7 @@ from foliot.domain.agenda import (
     AgendaJob,
     AgendaLine,
     Fate,
+    FireStop,
     agenda,
     density,
 )
@@ -23,16 +24,18 @@ from foliot.domain.definition import Rules
 from foliot.domain.errors import FoliotError, Invalid, ScheduleTooDear
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
-from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
+from foliot.domain.schedule import Calendar, PlannedTime, Schedule, SkipReason, Timetable, preview
 from foliot.domain.schedule.calendar_year import closed_spans
 from foliot.domain.schedule.notes import notes_on
 from foliot.domain.schedule_lint import lint_schedule
+from foliot.services.runs.explain_steps import load_firing_notes
 from foliot.storage.jobs import agenda as stored
-from foliot.storage.jobs import calendars
+from foliot.storage.jobs import calendars, job_types
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
 from foliot.storage.jobs.calendars import JobCalendars
 from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
+from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["MOST_LINES", "AgendaFilter", "AgendaLine", "Fate"]
@@ -75,6 +78,7 @@ class AgendaPage:
     items: tuple[AgendaItem, ...]
     complete_until: datetime
     closures: tuple[Closure, ...] = ()
+    notes: tuple[str, ...] = ()  # what keeps every time from running
 
     @property
     def truncated(self) -> bool:
@@ -104,6 +108,7 @@ async def load_agenda(
         most = limit + SPARE_JOBS if start <= tx.now and not held else MOST_JOBS
         rows = await stored.list_upcoming(tx, wanted, end, most + 1, held=held)
         jobs, known = await _prepare(tx, scope.workspace_id, rows[:most], freezes)
+        notes = tuple([each async for each in load_firing_notes(tx)])
     more_since = rows[most].since if len(rows) > most else None
     # In a thread: computing tens of thousands of times would block other requests.
     found = await asyncio.to_thread(agenda, jobs, start, end, more_since=more_since, most=limit)
@@ -112,7 +117,7 @@ async def load_agenda(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
     items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
-    return AgendaPage(start, end, items, found.complete_until, closures)
+    return AgendaPage(start, end, items, found.complete_until, closures, notes)
 
 
 def _closures(known: Mapping[CalendarId, Calendar], start: datetime, end: datetime) -> tuple[Closure, ...]:
@@ -204,10 +209,33 @@ async def _prepare(
     """Read the rules of each job, once, with its calendars and freezes. Jobs that cannot be read are left out."""
     read = [(row, row.rules) for row in rows]
     known = await calendars.load(tx, [workspace_id], (rules.spec for _, rules in read))
+    stops = await _load_stops(tx, read)
     jobs = [
-        _ahead(workspace_id, row, rules, known.of(workspace_id, rules.spec), freezes) for row, rules in read
+        _ahead(workspace_id, row, rules, known.of(workspace_id, rules.spec), freezes, stops.get(row.id, ()))
+        for row, rules in read
     ]
     return [job for job in jobs if job is not None], known
+
+
+async def _load_stops(tx: Tx, read: Sequence[tuple[UpcomingJob, Rules]]) -> dict[JobId, tuple[FireStop, ...]]:
+    """Return what skips the planned times of these jobs, in the order in which explain names it."""
+    disabled = await job_types.list_disabled(tx)
+    budget = await fire_quotas.closed_until(tx)
+    quotas = await fire_quotas.used_up_until(tx, [row.id for row, _ in read])
+    found: dict[JobId, tuple[FireStop, ...]] = {}
+    for row, rules in read:
+        stops: list[FireStop] = []
+        if rules.spec.type in disabled:
+            stops.append(FireStop(SkipReason.TYPE_DISABLED))
+        if rules.spec.shadow:
+            stops.append(FireStop(SkipReason.SHADOW))
+        if budget is not None:
+            stops.append(FireStop(SkipReason.BUDGET, budget))
+        if (until := quotas.get(row.id)) is not None:
+            stops.append(FireStop(SkipReason.QUOTA, until))
+        if stops:
+            found[row.id] = tuple(stops)
+    return found
 
 
 def _ahead(
@@ -216,6 +244,7 @@ def _ahead(
     rules: Rules,
     mine: tuple[Calendar, ...],
     freezes: Sequence[ScopedFreeze],
+    stops: tuple[FireStop, ...],
 ) -> AgendaJob | None:
     spec = rules.spec
     try:
@@ -235,6 +264,7 @@ def _ahead(
         skip_next=row.skip_next,
         skip_until=row.skip_until,
         freezes=covering,
+        stops=stops,
     )
 
 

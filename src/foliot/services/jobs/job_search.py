@@ -8,7 +8,6 @@ from uuid import UUID
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Rules, Spec
-from foliot.domain.explain.outages import is_silent
 from foliot.domain.filters import Query
 from foliot.domain.filters.query import NEWEST_FIRST, JobOrder, JobPosition, JobSort
 from foliot.domain.freeze import Freeze
@@ -20,12 +19,12 @@ from foliot.services.evaluation import evaluate
 from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
-from foliot.storage import installation
+from foliot.services.runs.explain_steps import load_firing_notes
 from foliot.storage.jobs import calendars, job_search, job_types
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
 from foliot.storage.runs.run_history import RunRecord
-from foliot.storage.timers import fire_quotas, outages
+from foliot.storage.timers import fire_quotas
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["RunRecord", "StoredJob"]
@@ -119,11 +118,9 @@ async def _load_notes(tx: Tx, job_id: JobId, spec: Spec) -> AsyncIterator[str]:
         yield "Shadow mode: these times are recorded and do not run."
     if spec.type in await job_types.list_disabled(tx):
         yield f"Jobs of type {spec.type} are switched off: these times are skipped."
-    if (held_reason := await installation.get_held_reason(tx)) is not None:
-        yield f"Firing is held: {held_reason}"
-    if (ticked_at := await outages.last_tick(tx)) is not None and is_silent(ticked_at, tx.now):
-        yield f"No scheduler of Foliot has run since {ticked_at:{_INSTANT}}."
-    if (until := await fire_quotas.used_up_until(tx, job_id)) is not None:
+    async for each in load_firing_notes(tx):
+        yield each
+    if (until := (await fire_quotas.used_up_until(tx, [job_id])).get(job_id)) is not None:
         yield f"The quota of fires per day is used up: times before {until:{_INSTANT}} are skipped."
     if (until := await fire_quotas.closed_until(tx)) is not None and until > tx.now:
         yield f"A budget of the workspace is used up: times before {until:{_INSTANT}} are skipped."

@@ -62,7 +62,7 @@ async def explain_instant(
                 record=None if entry is None else await _ended(tx, entry),
                 freezes=await asked.freezes(min(at, tx.now)),
                 switched_off=await asked.switched_off(),
-                no_fires_until=await fire_quotas.used_up_until(tx, job_id),
+                no_fires_until=(await fire_quotas.used_up_until(tx, [job_id])).get(job_id),
                 closed_until=await fire_quotas.closed_until(tx),
                 waits_for=await asked.hangs_on(),
                 gate=await asked.upstreams(EdgeMode.GATE) or None,

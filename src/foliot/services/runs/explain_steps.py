@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,6 +12,7 @@ from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import require_found
 from foliot.domain.explain.hosts import HostWait, away, explain_bound, how_to_do, how_to_have
 from foliot.domain.explain.instants import Firing, Question, nearest
+from foliot.domain.explain.outages import is_silent
 from foliot.domain.explain.reasons import name_closed_calendars
 from foliot.domain.explain.records import (
     Explanation,
@@ -50,6 +52,14 @@ from foliot.storage.runs.run_history import RunRecord, RunWithRevision
 from foliot.storage.timers import outages
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
+
+
+async def load_firing_notes(tx: Tx) -> AsyncIterator[str]:
+    """Yield what keeps every job of the installation from firing: explain says the same of each planned time."""
+    if (held_reason := await installation.get_held_reason(tx)) is not None:
+        yield f"Firing is held: {held_reason}"
+    if (ticked_at := await outages.last_tick(tx)) is not None and is_silent(ticked_at, tx.now):
+        yield f"No scheduler of Foliot has run since {ticked_at:%Y-%m-%dT%H:%M:%SZ}."
 
 
 @dataclass(frozen=True, slots=True)

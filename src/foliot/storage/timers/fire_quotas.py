@@ -91,13 +91,12 @@ async def spend(tx: Tx, quotas: FireQuotas, planned: Iterable[PlannedTimer]) -> 
         await tx.execute(sql.fire_quotas.spend, params)
 
 
-async def used_up_until(tx: Tx, job_id: JobId) -> datetime | None:
-    """Return when the job may fire again, where its workspace or owner has no fire left today."""
+async def used_up_until(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, datetime]:
+    """Return when those of the jobs may fire again whose workspace or owner has no fire left today."""
     today = tx.now.astimezone(UTC).date()
-    params = {"job_id": job_id, "today": today}
-    if not await tx.fetch_value(bool, sql.fire_quotas.is_used_up, params):
-        return None
-    return datetime.combine(today, time.min, UTC) + timedelta(days=1)
+    tomorrow = datetime.combine(today, time.min, UTC) + timedelta(days=1)
+    params = {"job_ids": list(job_ids), "today": today}
+    return {JobId(row["id"]): tomorrow for row in await tx.fetch(sql.fire_quotas.list_used_up, params)}
 
 
 async def close(tx: Tx, workspace_id: WorkspaceId, until: datetime) -> None:

@@ -8,10 +8,18 @@ SELECT workspace_id, subject_id, per_day, CASE WHEN day = %(today)s THEN used EL
  ORDER BY workspace_id, subject_id
    FOR UPDATE;
 
--- name: is_used_up
-SELECT EXISTS (SELECT FROM fire_quotas
-                WHERE workspace_id = %(workspace_id)s AND per_day <= CASE WHEN day = %(today)s THEN used ELSE 0 END
-                  AND (subject_id = workspace_id OR subject_id = (SELECT owner_id FROM jobs WHERE id = %(job_id)s)));
+-- name: list_used_up
+-- From the few quotas to the jobs: without a quota that is used up, no job is read.
+WITH used_up AS MATERIALIZED (
+    SELECT subject_id FROM fire_quotas
+     WHERE workspace_id = %(workspace_id)s AND per_day <= CASE WHEN day = %(today)s THEN used ELSE 0 END
+)
+SELECT DISTINCT own.id
+  FROM used_up
+ CROSS JOIN LATERAL (SELECT id FROM jobs
+                      WHERE id = ANY (%(job_ids)s::uuid[])
+                        AND (used_up.subject_id = %(workspace_id)s OR owner_id = used_up.subject_id)
+                     OFFSET 0) AS own;
 
 -- name: owners
 SELECT id, owner_id FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]) AND owner_id IS NOT NULL;

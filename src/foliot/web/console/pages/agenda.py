@@ -59,7 +59,7 @@ async def agenda(visit: Visit) -> Context:
     frame = Frame(begin, end, now, zone)
     context: Context = {
         "view": view,
-        "agenda": {"estimated": False, "truncated": False, **planned},
+        "agenda": {"estimated": False, "truncated": False, "notes": [], **planned},
         "tag": wanted["tag"],
         "queue": wanted["queue"],
         "day": day.isoformat(),
