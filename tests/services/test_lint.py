@@ -39,7 +39,7 @@ def make(schedule: Schedule = DAILY, name: str | None = None, **spec: object) ->
         (make(Interval(timedelta(seconds=5))), "every 5 s, 17,280 times a day"),
         (make(Cron("*/5 * * * * *", seconds=True)), "several times a minute"),
         (make(limits=Limits(timeout=timedelta(hours=48))), "timeout is 48 hours"),
-        (make(overlap=CONCURRENT), "overlap without a bound"),
+        (make(overlap=CONCURRENT), "overlap without a limit"),
         (
             replace(make(), config={"headers": {"Api-Key": "s3cret"}}),
             '"Api-Key" in the config looks like a secret',

@@ -116,7 +116,10 @@ async def delete_schedule(schedule_id: str, caller: Editor, request: Request) ->
 @routes.post("/schedules/{schedule_id}/pause/", include_in_schema=False)
 async def pause_schedule(schedule_id: str, caller: Operator, request: Request) -> Json:
     """Pause. A fire that no worker has yet comes to nothing."""
-    return await _move(ApiCalls(request, caller), schedule_id, "pause", {"drop_queued": True})
+    api = ApiCalls(request, caller)
+    if STATUSES[(await api.get(job_path(schedule_id)))["status"]] == "paused":
+        raise Refused(400, "The schedule is paused already.")
+    return await _move(api, schedule_id, "pause", {"drop_queued": True})
 
 
 @routes.post("/schedules/{schedule_id}/resume/", include_in_schema=False)
