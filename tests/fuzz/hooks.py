@@ -18,7 +18,7 @@ BEYOND_SCHEMA = (
     r"There is no time zone",  # names of zones are data
     r"There is no (such )?(job|member|calendar|run|revision|agent|host|instance|secret)",  # so are ids
     r"This (cursor|Last-Event-ID) is not one",  # only Foliot makes them
-    r"ends after it starts|end at another time than they start|lies before|has passed|has gone by|in the future|now or later|at most 31 days",  # two instants, or one and now
+    r"ends? after it starts|end at another time than they start|lies before|has passed|has gone by|in the future|now or later|at most 31 days",  # two instants, or one and now
     r"between the years 1970 and 9000",
     r"is not (a time|a date|an id|a duration)\.",  # `24h`, `yesterday` and `1h30m` are languages, and so are cron and words
     r"must be an address",  # and addresses

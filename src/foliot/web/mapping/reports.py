@@ -155,6 +155,7 @@ def agenda_out(plans: AgendaPage) -> AgendaOut:
         plans,
         items=[_item(each) for each in plans.items],
         closures=_closures_out(plans.closures),
+        notes=list(plans.notes),
     )
 
 
