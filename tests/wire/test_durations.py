@@ -33,7 +33,7 @@ def test_these_are_durations(text: str, seconds: float) -> None:
     ],
 )  # fmt: skip
 def test_these_are_not(text: str) -> None:
-    with pytest.raises(ValueError, match="duration|no unit"):
+    with pytest.raises(ValueError, match=r"duration|no unit"):
         read_duration(text)
 
 
