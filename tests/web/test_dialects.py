@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +19,7 @@ from tests.web.conftest import ApiHarness, open_api
 from tests.web.test_console_runs import fail_run
 
 pytestmark = pytest.mark.anyio
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 DAILY_REPORT = {
     "name": "Daily report",
     "workflow_id": 1,
@@ -48,6 +52,26 @@ async def act(api: ApiHarness, name: str, role: str = "editor", **params: Any) -
 
 def output(answer: dict[str, Any]) -> dict[str, Any]:
     return {each["Name"]: each["Value"] for each in answer["Params"]}
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "status"),
+    [
+        ("scheduled-jobs", "/scheduled-jobs", 201),
+        ("actions", "/actions/create-scheduled-job", 200),
+        ("schedules", "/schedules/", 201),
+        ("job-fields", "/jobs", 201),
+    ],
+)
+async def test_the_samples_of_a_dialects_page_are_accepted(
+    api: ApiHarness, page: str, path: str, status: int
+) -> None:
+    text = (DOCS / f"dialect-{page}.md").read_text()
+    samples = [json.loads(each) for each in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+    assert samples
+    for sample in samples:
+        answer = await ask(api, "POST", path, status, json=sample)
+        assert answer.get("ResultCode", "SUCCESS") == "SUCCESS", answer
 
 
 @pytest.mark.requirement("S3-15", "S3-16", "S3-17")
