@@ -385,9 +385,16 @@ def test_a_fire_counts_as_a_success_until_its_run_has_failed(
 
 async def test_older_names_are_understood_behind_a_prefix(database: Database) -> None:
     async with open_api(database, dialects=DIALECTS, root_path="/foliot") as api:
-        body = {"name": "a", "cronExpression": "0 2 * * *", "jobType": "http", "config": {"url": "https://example.test"}}
+        body = {
+            "name": "a",
+            "cronExpression": "0 2 * * *",
+            "jobType": "http",
+            "config": {"url": "https://example.test"},
+        }
         answer = await api.http.post(
-            "/foliot/api/v1/jobs", json=body, headers={"Authorization": f"Bearer {api.keys['acme', 'editor']}"}
+            "/foliot/api/v1/jobs",
+            json=body,
+            headers={"Authorization": f"Bearer {api.keys['acme', 'editor']}"},
         )
         assert (answer.status_code, answer.json().get("cronExpression")) == (201, "0 2 * * *"), answer.text
 

@@ -130,7 +130,11 @@ def _rewritten(raw: bytes) -> bytes | None:
 
 def translate(body: Json) -> Json:
     """Names of the API win where a body has both. A value of another type passes as it is: the API refuses it."""
-    own = {name: value for name, value in body.items() if name not in SNAKE | CAMEL | ONLY_IN_ANSWERS | {"timezone"}}
+    own = {
+        name: value
+        for name, value in body.items()
+        if name not in SNAKE | CAMEL | ONLY_IN_ANSWERS | {"timezone"}
+    }
     fields: dict[str, Any] = {}
     _schedule(body, fields)
     if (kind := body.get("payload_kind")) is not None or "payload_text" in body:
@@ -171,7 +175,11 @@ def older_names(job: Json) -> Json:
     """
     schedule, config, retry = job["schedule"], job.get("config") or {}, job.get("retry") or {}
     expression, every = schedule.get("expr"), schedule.get("every")
-    is_message, window, target = job.get("type") == "message", job.get("window") or {}, job.get("target") or {}
+    is_message, window, target = (
+        job.get("type") == "message",
+        job.get("window") or {},
+        job.get("target") or {},
+    )
     return {
         "schedule_kind": schedule.get("kind"),
         "cron_expr": expression,
