@@ -18,16 +18,13 @@ from foliot.web.strict_json import InvalidJson, read_json
 
 _JOBS = re.compile(rb"/api/v1/jobs(?:/[^/]+)?")
 SNAKE = frozenset(
-    ("schedule_kind", "cron_expr", "interval_ms", "run_at", "payload_kind", "payload_text", "room_id")
-    + ("max_failures", "agent")
+    "schedule_kind cron_expr interval_ms run_at payload_kind payload_text room_id max_failures agent".split()
 )
 CAMEL = frozenset(
-    ("cronExpression", "jobType", "executionWindowStart", "executionWindowEnd", "retryPolicy")
-    + ("serverInstanceId",)
+    "cronExpression jobType executionWindowStart executionWindowEnd retryPolicy serverInstanceId".split()
 )
 ONLY_IN_ANSWERS = frozenset(
-    ("lastRunAt", "lastRunStatus", "lastRunJobId", "nextRunAt", "runCount", "failureCount", "createdById")
-    + ("createdAt", "updatedAt")
+    "lastRunAt lastRunStatus lastRunJobId nextRunAt runCount failureCount createdById createdAt updatedAt".split()
 )
 LARGEST = 1 << 20
 
@@ -105,7 +102,7 @@ def _with_older_names(raw: bytes) -> bytes:
         return raw
     for job in answer["items"] if isinstance(answer.get("items"), list) else [answer]:
         if isinstance(job, dict) and "schedule" in job:
-            job |= older_names(job)
+            job.update(older_names(job))
     return json.dumps(answer, separators=(",", ":")).encode()
 
 
