@@ -17,15 +17,16 @@ from foliot.web.dialects.calls import Json, duration, milliseconds_of
 from foliot.web.strict_json import InvalidJson, read_json
 
 _JOBS = re.compile(rb"/api/v1/jobs(?:/[^/]+)?")
-SNAKE = frozenset(
-    "schedule_kind cron_expr interval_ms run_at payload_kind payload_text room_id max_failures agent".split()
-)
-CAMEL = frozenset(
-    "cronExpression jobType executionWindowStart executionWindowEnd retryPolicy serverInstanceId".split()
-)
-ONLY_IN_ANSWERS = frozenset(
-    "lastRunAt lastRunStatus lastRunJobId nextRunAt runCount failureCount createdById createdAt updatedAt".split()
-)
+SNAKE = {
+    "schedule_kind", "cron_expr", "interval_ms", "run_at", "payload_kind", "payload_text", "room_id", "max_failures", "agent",
+}  # fmt: skip
+CAMEL = {
+    "cronExpression", "jobType", "executionWindowStart", "executionWindowEnd", "retryPolicy", "serverInstanceId",
+}  # fmt: skip
+ONLY_IN_ANSWERS = {
+    "lastRunAt", "lastRunStatus", "lastRunJobId", "nextRunAt", "runCount", "failureCount", "createdById", "createdAt",
+    "updatedAt",
+}  # fmt: skip
 LARGEST = 1 << 20
 
 
