@@ -454,6 +454,24 @@ async def test_a_run_behind_a_full_worker_names_who_holds_the_place_and_starts_w
     assert [each.job_id for each in await harness.claim(1)] == [job]
 
 
+async def test_a_worker_that_keeps_its_last_places_for_other_workspaces_is_full(
+    harness: WorkspaceHarness,
+) -> None:
+    """A worker with one permit and a reserve of one gives this workspace one place: src/foliot/worker/places.py."""
+    harness.worker = insert_worker(harness.owner, harness.clock, "default", ["default"], ["python"], 2)
+    await harness.run_manually(await harness.job("holder", Manual()))
+    assert len(await harness.claim(1)) == 1
+    waits = await harness.run_manually(await harness.job("waiter", Manual()))
+    scope = Scope(harness.workspace, ADA)
+    said = (await explain_run(harness.database, scope, waits)).explanation
+    assert "holds as many places as it may on the workers that serve it (1 of 2 are taken" in said.sentence
+    assert said.facts[0].startswith("Taken by run 1 of holder (worker default, since")
+    assert said.facts[0].endswith("UTC).")
+    harness.owner.execute("UPDATE foliot.workers SET capacity = 4 WHERE name = 'default'")  # a permit is free
+    said = (await explain_run(harness.database, scope, waits)).explanation
+    assert "waits for a worker" in said.sentence
+
+
 async def test_times_skipped_behind_a_run_that_no_worker_took_name_the_missing_worker(
     harness: WorkspaceHarness,
 ) -> None:

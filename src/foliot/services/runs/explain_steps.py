@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from foliot.domain.explain.records import (
     Explanation,
     QueuePosition,
     Recorded,
+    RunningRun,
     Verdict,
     explain_crowded,
     explain_holder,
@@ -93,7 +94,7 @@ class StartNotes:
         ) is not None:
             yield unserved[0]
         elif busy := find_busy(spec, self._workers):
-            yield f"{BusyWorkers(sum(worker.capacity for worker in busy)).words} now"
+            yield f"{_busy(busy).words} now"
         if (limit := await _limits(self._tx, self._workspace_id, spec.concurrency_key)) is not None:
             yield f"its limit is full now ({limit})"
 
@@ -188,7 +189,7 @@ class ExplainContext:
         running = await explain_queries.list_running(
             self.tx, self.subject.workspace_id, [worker.id for worker in workers], self.visible_owner
         )
-        return BusyWorkers(sum(worker.capacity for worker in workers), tuple(running))
+        return _busy(workers, running)
 
     async def full_limit(self) -> str | None:
         """Return the limits of this job that have no free place now."""
@@ -290,7 +291,12 @@ def find_busy(spec: Spec, workers: list[AliveWorker]) -> list[AliveWorker]:
 
 def _all_full(queue: str, kind: str, workers: list[AliveWorker]) -> list[AliveWorker]:
     serving = [worker for worker in workers if worker.host_id is None and worker.serves(queue, kind)]
-    return serving if all(worker.running_count >= worker.capacity for worker in serving) else []
+    return serving if all(worker.is_full for worker in serving) else []
+
+
+def _busy(workers: list[AliveWorker], running: Sequence[RunningRun] = ()) -> BusyWorkers:
+    places, taken = sum(worker.capacity for worker in workers), sum(worker.taken for worker in workers)
+    return BusyWorkers(places, taken, tuple(running))
 
 
 async def load_explain_context(
