@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from foliot.web.console.text import STATUS_SHAPES, html, number
+from foliot.web.console.text import STATUS_SHAPES, html, number, sentence_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _framed(
         html(
             '<span><svg viewBox="0 0 9 9" aria-hidden="true"><rect class="{}" width="9" height="9" rx="2"/></svg>{}</span>',
             each,
-            name,
+            sentence_case(name),
         )
         for each, name in axes.legend
     )

@@ -195,6 +195,11 @@ def number(value: float | None) -> str:
     return "—" if value is None else f"{value:,.0f}"
 
 
+def sentence_case(value: str) -> str:
+    """A word of the catalogue at the start of a line: one entry serves there and in the middle of a sentence."""
+    return value[:1].upper() + value[1:]
+
+
 def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)
 
