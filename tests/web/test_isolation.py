@@ -212,7 +212,9 @@ async def test_a_body_that_takes_an_id_is_tried_with_the_ids_of_others(stand: St
     assert wanted - sent_bodies(stand.canaries).keys() == set(), "teach sent_bodies what these take"
 
 
-@pytest.mark.parametrize("role", ["admin", "viewer", "worker"])
+@pytest.mark.parametrize(
+    "role", ["admin", *(pytest.param(each, marks=pytest.mark.slow) for each in ("viewer", "worker"))]
+)
 async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     stand: Stand, role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -230,6 +232,7 @@ async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     assert await stand.seen_by_owner() == before
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S4-27")
 async def test_no_operation_gives_an_agent_a_word_of_what_others_own(stand: Stand) -> None:
     key = await stand.api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
