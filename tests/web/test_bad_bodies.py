@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from docs.api_reference import description
 from foliot.domain.access import MemberRole
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
-from foliot.web.openapi import describe_api
 from tests.examples import thinned
 from tests.web.conftest import ApiHarness, job, open_api
 
@@ -99,7 +99,7 @@ def judged(answer: Any, case: Any) -> None:
 
 @thinned(4)
 async def test_no_route_takes_a_body_that_cannot_be_read(api: ApiHarness, step: int) -> None:
-    schema = describe_api(api.http._transport.app)  # type: ignore[attr-defined]
+    schema = description()
     for place, (method, path, _) in enumerate(with_body(schema)):
         at = await found_at(api, path)
         for name, raw in islice(RAW.items(), place % step, None, step):  # each body meets many routes
@@ -113,7 +113,7 @@ async def test_no_route_takes_a_body_that_cannot_be_read(api: ApiHarness, step: 
 @thinned(9, 3)
 async def test_no_field_of_any_body_breaks_the_server(api: ApiHarness, step: int) -> None:
     """Each top-level field of each shape, and each part of a job and its schedule, with each odd value."""
-    schema = describe_api(api.http._transport.app)  # type: ignore[attr-defined]
+    schema = description()
     shapes = schema["components"]["schemas"]
     for method, path, operation in with_body(schema):
         at = await found_at(api, path)
@@ -163,7 +163,7 @@ async def test_no_part_of_a_schedule_breaks_the_server(api: ApiHarness) -> None:
 
 @thinned(6)
 async def test_no_parameter_breaks_the_server(api: ApiHarness, step: int) -> None:
-    schema = describe_api(api.http._transport.app)  # type: ignore[attr-defined]
+    schema = description()
     texts = [
         "",
         "\x00",
