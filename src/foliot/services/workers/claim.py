@@ -184,7 +184,7 @@ async def _claim_queue(
     for _ in range(MAX_ROUNDS):
         turn = claimer.turns.last.get(claimer.queue, FIRST_ID)
         try:
-            async with database.tx(role, claimer.workspace_id) as tx:
+            async with database.tx(role, claimer.workspace_id, prepared=True) as tx:
                 claimed, held = await _claim(tx, claimer)
                 answer = await then(tx, claimed) if claimed else []
         except OverlapFoundError:
