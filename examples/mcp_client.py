@@ -33,8 +33,8 @@ async def remember(url: str, key: str) -> None:
         print(made["sentence"])
         for message in (await call("read_messages", wait=20))["messages"]:
             print(f"it came: {message['untrusted_text']}")
-        told = await call("explain", job=made["job"]["id"])
-        print(told["sentence"])
+        reason = await call("explain", job=made["job"]["id"])
+        print(reason["sentence"])
 
 
 with Client() as foliot:  # FOLIOT_API_URL and FOLIOT_API_KEY, or the server of this folder

@@ -148,8 +148,8 @@ def test_the_example_of_mcp_sets_a_reminder_and_reads_it(
     pytest.importorskip("mcp")
     done = example_server.run("mcp_client.py", tmp_path)
     assert done.returncode == 0, done.stderr
-    meaning, made, came, told = done.stdout.splitlines()
+    meaning, made, came, reason = done.stdout.splitlines()
     assert meaning.startswith("Every weekday at 09:00, Europe/Madrid. First: ")
     assert "next run" in made
     assert came == "it came: Water the plants."
-    assert "succeeded" in told
+    assert "succeeded" in reason
