@@ -67,9 +67,13 @@ def insert_immortal_worker(owner: Owner, worker: WorkerId) -> None:
     )
 
 
-def insert_worker(owner: Owner, clock: ManualClock, name: str, queues: list[str], types: list[str]) -> None:
+def insert_worker(
+    owner: Owner, clock: ManualClock, name: str, queues: list[str], types: list[str], capacity: int = 10
+) -> WorkerId:
+    worker = WorkerId(uuid4())
     owner.execute(
         "INSERT INTO foliot.workers (id, name, queues, types, capacity, started_at, alive_until)"
-        " VALUES (%s, %s, %s, %s, 10, %s, %s)",
-        [uuid4(), name, queues, types, clock.now(), clock.now() + timedelta(days=3650)],
+        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+        [worker, name, queues, types, capacity, clock.now(), clock.now() + timedelta(days=3650)],
     )
+    return worker

@@ -6,9 +6,10 @@ Run with `-s` to see the table: state, what was said, what happened.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 
@@ -16,7 +17,7 @@ from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.explain.records import Explanation, Verdict
 from foliot.domain.freeze import FreezePolicy
-from foliot.domain.ids import JobId
+from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Retry
 from foliot.domain.run import Target, TargetKind
@@ -171,6 +172,20 @@ async def at_limit(scene: Scene) -> JobId:
     return job
 
 
+async def full_worker(scene: Scene) -> JobId:
+    """The only worker has one place, and a run that is not over yet holds it."""
+    harness = scene.harness
+    harness.owner.execute("DELETE FROM foliot.workers WHERE name = 'serving'")
+    harness.worker = insert_worker(harness.owner, harness.clock, "single", ["default"], ["python"], 1)
+    await harness.job("holder", Cron("50 * * * *"))
+    job = await plain(scene)
+    harness.clock.advance(5 * MINUTE)
+    await harness.tick()
+    assert len(await harness.claim(1)) == 1
+    harness.owner.execute("UPDATE foliot.workers SET running_count = 1 WHERE name = 'single'")
+    return job
+
+
 async def budget_used_up(scene: Scene) -> JobId:
     """One dollar a month, which another job spends ten minutes before."""
     harness = scene.harness
@@ -235,6 +250,7 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("behind a live run", behind_a_run, Verdict.WILL_RUN, "if run 1, which is live now, has ended by then", "skipped overlap"),
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
     ("limit", at_limit, Verdict.WILL_RUN, "if a place under its limit is free (concurrency key db: 1 of 1 in use now)", "waiting limit"),
+    ("full worker", full_worker, Verdict.WILL_RUN, "if a worker has a free place by then (the only place of the workers that serve it is taken now)", "ready"),
     ("quota used up", quota_used_up, Verdict.WILL_NOT_RUN, "the quota of fires per day is used up for today", "skipped quota"),
     ("budget used up", budget_used_up, Verdict.WILL_NOT_RUN, "a budget of the workspace is used up until its day or month ends", "skipped budget"),
     ("paused by the breaker", broken, Verdict.WILL_NOT_RUN, "the job is paused", None),
@@ -244,6 +260,15 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
 CONDITIONS = {
     "calendar: defer": "It goes off at",
     "window: defer": "It goes off at",
+    "full worker": "Taken by run 1 of holder (worker single, since",
+}
+# Said by `next` and by the agenda beside a time that is planned, but whose run would not start.
+WAITS = {
+    "type that no worker knows": "no worker serves queue default for type python now",
+    "no worker": "no worker serves queue default for type python now (no worker is alive)",
+    "host away": "host edge has been offline since",
+    "limit": "its limit is full now (concurrency key db: 1 of 1 in use)",
+    "full worker": "the only place of the workers that serve it is taken now",
 }
 
 
@@ -282,7 +307,8 @@ async def test_what_is_said_before_is_what_happens(
         await job_status.resume_due(harness.database)
         await harness.tick()
         await advance_waiting_runs(harness.database)
-        claimed = await harness.claim() if verdict is Verdict.WILL_RUN or record == "waiting limit" else []
+        is_taken = (verdict is Verdict.WILL_RUN and record != "ready") or record == "waiting limit"
+        claimed = await harness.claim() if is_taken else []
     else:
         claimed = []
     happened = what_happened(harness, job, scene.at, {each.run_id for each in claimed})
@@ -308,6 +334,10 @@ def check_lists(
     """`next` and the agenda do not list a time as free that why says is not."""
     items = [item for item in listed.items if item.job_id == job]
     times = [each.planned_for for each in ahead.times]
+    for notes in (ahead.notes, *(item.notes for item in items if item.line.fate is agenda.Fate.RUNS)):
+        waits = [each for each in notes if each.startswith("Its run would wait: ")]
+        assert len(waits) == (state in WAITS), notes
+        assert WAITS.get(state, "") in "".join(waits)
     if state.startswith("freeze"):
         assert ahead.freezes
         assert [item.line.fate.value for item in items] == ["skipped" if "skip" in state else "held"]
@@ -397,6 +427,31 @@ async def test_an_outage_is_a_fact_of_the_times_within_it(harness: WorkspaceHarn
         assert len(reported) == (minutes < 40), said
     await note_tick(harness.database)
     assert harness.owner.execute("SELECT count(*) FROM foliot.outages").fetchone() == (1,)
+
+
+async def test_a_run_behind_a_full_worker_names_who_holds_the_place_and_starts_when_it_is_free(
+    harness: WorkspaceHarness,
+) -> None:
+    harness.clock.set(harness.clock.now().replace(minute=45, second=0, microsecond=0))
+    scene = Scene(harness, harness.clock.now() + 15 * MINUTE)
+    job = await full_worker(scene)
+    ahead = await why(scene, job, scene.at)
+    assert "start another one" in str(ahead.next_step)
+    harness.clock.set(scene.at)
+    await harness.tick()
+    said = await why(scene, job, scene.at)
+    assert said.verdict is Verdict.WAITING
+    assert "is ready, but the only place of the workers that serve it is taken" in said.sentence
+    assert said.facts == ahead.facts
+    assert "since" in said.facts[0]
+    assert said.next_step == ahead.next_step
+    agent = PrincipalId(uuid4())
+    harness.owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [agent, job])
+    to_agent = await explain_instant(
+        harness.database, replace(scene.scope, visible_owner=agent), job, scene.at
+    )
+    assert to_agent.explanation.facts == ("Taken by 1 run of others.",)
+    assert [each.job_id for each in await harness.claim(1)] == [job]
 
 
 async def test_times_skipped_behind_a_run_that_no_worker_took_name_the_missing_worker(

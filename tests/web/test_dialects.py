@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,10 +14,12 @@ import pytest
 from foliot.domain.ids import WorkerId
 from foliot.storage.tx import Database
 from foliot.web.dialects import DIALECTS
+from foliot.web.dialects.job_fields import older_names
 from tests.web.conftest import ApiHarness, open_api
 from tests.web.test_console_runs import fail_run
 
 pytestmark = pytest.mark.anyio
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 DAILY_REPORT = {
     "name": "Daily report",
     "workflow_id": 1,
@@ -47,6 +52,26 @@ async def act(api: ApiHarness, name: str, role: str = "editor", **params: Any) -
 
 def output(answer: dict[str, Any]) -> dict[str, Any]:
     return {each["Name"]: each["Value"] for each in answer["Params"]}
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "status"),
+    [
+        ("scheduled-jobs", "/scheduled-jobs", 201),
+        ("actions", "/actions/create-scheduled-job", 200),
+        ("schedules", "/schedules/", 201),
+        ("job-fields", "/jobs", 201),
+    ],
+)
+async def test_the_samples_of_a_dialects_page_are_accepted(
+    api: ApiHarness, page: str, path: str, status: int
+) -> None:
+    text = (DOCS / f"dialect-{page}.md").read_text()
+    samples = [json.loads(each) for each in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+    assert samples
+    for sample in samples:
+        answer = await ask(api, "POST", path, status, json=sample)
+        assert answer.get("ResultCode", "SUCCESS") == "SUCCESS", answer
 
 
 @pytest.mark.requirement("S3-15", "S3-16", "S3-17")
@@ -144,7 +169,9 @@ async def test_scheduled_jobs_speak_camel_case_and_capitals(api: ApiHarness) -> 
     )
     assert (first["jobType"], first["schedule"], first["timezone"]) == ("DATA_SYNC", "30 6 * * *", "UTC")
     assert (first["enabled"], first["status"]) == (True, "ACTIVE")
-    assert first["notifyOnFailure"]["slack"] is True
+    assert first["notifyOnFailure"] == {"email": True, "whatsapp": False, "slack": True}
+    notify = {"email": True, "slack": True, "whatsapp": False, "recipients": ["ops@example.test"]}
+    assert (await ask(api, "GET", f"/jobs/{first['id']}"))["notify"] == notify
     second = await ask(
         api,
         "POST",
@@ -163,6 +190,12 @@ async def test_scheduled_jobs_speak_camel_case_and_capitals(api: ApiHarness) -> 
     )
     assert (changed["schedule"], changed["configuration"]) == ("0 7 * * *", {"source": "google"})
     assert changed["notifyRecipients"] == ["ops@example.test"]
+    quiet = await ask(api, "PUT", path, json={"notifyOnFailure": {"email": False}})
+    assert quiet["notifyOnFailure"] == {"email": False, "whatsapp": False, "slack": False}
+    assert quiet["notifyRecipients"] == ["ops@example.test"]
+    unsaid = await ask(api, "PUT", path, json={"notifyOnFailure": None, "notifyRecipients": None})
+    assert unsaid["notifyOnFailure"] == {"email": True, "whatsapp": False, "slack": False}
+    assert (await ask(api, "GET", f"/jobs/{first['id']}"))["notify"] is None
     assert (await ask(api, "POST", f"{path}/pause"))["status"] == "PAUSED"
     assert (await ask(api, "POST", f"{path}/resume"))["status"] == "ACTIVE"
     assert {each["name"] for each in await ask(api, "GET", "/scheduled-jobs")} == {"sync", "report"}
@@ -299,6 +332,71 @@ async def test_older_names_of_job_fields_are_taken_beside_those_of_the_api(api: 
         "POST", "/jobs", json={"name": "x", "cron_expr": "61 * * * *", "jobType": "http"}
     )
     assert wrong.status_code == 422
+
+
+@pytest.mark.requirement("S0-10", "S0-11", "S0-12", "S0-13", "S0-14", "S0-19")
+async def test_answers_have_the_older_names_too_and_can_be_sent_back(api: ApiHarness) -> None:
+    body = {
+        "name": "restart", "jobType": "restart_server", "cronExpression": "0 2 * * *", "timezone": "Europe/Madrid",
+        "executionWindowStart": "02:00", "executionWindowEnd": "06:00", "breaker": {"after": 4},
+        "retryPolicy": {"maxRetries": 2, "backoffMs": 1500, "backoffType": "fixed"},
+    }  # fmt: skip
+    made = await ask(api, "POST", "/jobs", 201, json=body)
+    older = {name: made[name] for name in body if name not in ("name", "breaker")}
+    assert older == {name: body[name] for name in older}
+    assert (made["schedule_kind"], made["cron_expr"], made["max_failures"]) == ("cron", "0 2 * * *", 4)
+    assert (made["lastRunStatus"], made["lastRunAt"], made["runCount"]) == (None, None, 0)
+    assert (made["nextRunAt"], made["createdAt"]) == (made["next_run_at"], made["created_at"])
+    [listed] = (await ask(api, "GET", "/jobs"))["items"]
+    assert (listed["cronExpression"], listed["interval_ms"]) == ("0 2 * * *", None)
+    path = f"/jobs/{made['id']}"
+    read = await api.request("GET", path)
+    replaced = await api.request(
+        "PUT", path, json=read.json() | {"name": "b"}, headers={"If-Match": read.headers["etag"]}
+    )
+    assert (replaced.status_code, replaced.json()["name"]) == (200, "b"), replaced.text
+    interval = await ask(
+        api, "POST", "/jobs", 201, json={"name": "say", "interval_ms": 90_000, "payload_text": "Hello."}
+    )
+    assert (interval["interval_ms"], interval["payload_text"]) == (90_000, "Hello.")
+    head = await api.request("HEAD", path)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("fired", "ended", "shown"),
+    [
+        (None, None, None),
+        ("queued", None, "success"),
+        ("queued", ("run", "succeeded"), "success"),
+        ("queued", ("run", "timed_out"), "failed"),
+        ("queued", ("an earlier run", "failed"), "success"),
+        ("skipped", ("run", "failed"), "skipped"),
+        ("scheduler_failed", ("run", "succeeded"), "scheduler_failed"),
+    ],
+)
+def test_a_fire_counts_as_a_success_until_its_run_has_failed(
+    fired: str | None, ended: tuple[str, str] | None, shown: str | None
+) -> None:
+    run, status = ended or (None, None)
+    job = {"schedule": {"kind": "manual"}, "last_fire_status": fired, "last_fire_run_id": "run"}
+    assert older_names({**job, "last_run_id": run, "last_run_status": status})["lastRunStatus"] == shown
+
+
+async def test_older_names_are_understood_behind_a_prefix(database: Database) -> None:
+    async with open_api(database, dialects=DIALECTS, root_path="/foliot") as api:
+        body = {
+            "name": "a",
+            "cronExpression": "0 2 * * *",
+            "jobType": "http",
+            "config": {"url": "https://example.test"},
+        }
+        answer = await api.http.post(
+            "/foliot/api/v1/jobs",
+            json=body,
+            headers={"Authorization": f"Bearer {api.keys['acme', 'editor']}"},
+        )
+        assert (answer.status_code, answer.json().get("cronExpression")) == (201, "0 2 * * *"), answer.text
 
 
 @pytest.mark.parametrize(

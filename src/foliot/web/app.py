@@ -177,6 +177,8 @@ def create_app(
     root_path = app.state.root_path = urlsplit(public_url or "").path.rstrip("/")
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
+    if with_api and JOB_FIELDS in dialects:
+        app.add_middleware(JobFieldsMiddleware)
     app.add_middleware(MethodMiddleware)
     app.add_middleware(CompressionMiddleware)
     app.add_middleware(AdmissionMiddleware)
@@ -193,9 +195,7 @@ def create_app(
         for noun in (*NOUNS, openapi):
             app.router.routes.extend(noun.routes.routes)  # include_router would build each route again
         for name in dialects:
-            if name == JOB_FIELDS:
-                app.add_middleware(JobFieldsMiddleware)
-            else:
+            if name in ROUTERS:
                 app.router.routes.extend(ROUTERS[name].routes)
         app.router.routes.extend(webhooks.calls.routes)
         app.router.routes.extend(reports.feeds.routes)

@@ -11,7 +11,15 @@ from datetime import datetime, timedelta
 from foliot.domain.access import name_person
 from foliot.domain.explain.outages import SchedulerOutage, is_silent, outage_facts, silence
 from foliot.domain.explain.reasons import AHEAD, SENTENCES, name_closed_calendars
-from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
+from foliot.domain.explain.records import (
+    MORE_PLACES,
+    BusyWorkers,
+    Explanation,
+    Recorded,
+    Verdict,
+    explain_record,
+    quote,
+)
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import Job
@@ -81,6 +89,7 @@ class Question:
     live_number: int | None = None  # of the run that is live now
     limit: str | None = None  # the limit that is full now
     unserved: tuple[str, str] | None = None  # why no worker would take its run now, and the remedy
+    busy: BusyWorkers | None = None  # its workers, if none of them has a free place now
     firing: Firing = Firing()
 
 
@@ -149,8 +158,12 @@ def _future(question: Question, planned: PlannedTime) -> Explanation:
         return Explanation(Verdict.WILL_WAIT, f"It is planned for {when}, but {why}.", facts, next_step)
     conditions = _conditions(question)
     if conditions:
+        busy = question.busy
         return Explanation(
-            Verdict.WILL_RUN, f"It will run, planned for {when}, if {' and '.join(conditions)}.", facts
+            Verdict.WILL_RUN,
+            f"It will run, planned for {when}, if {' and '.join(conditions)}.",
+            facts if busy is None else (*facts, busy.holders(job)),
+            None if busy is None else MORE_PLACES,
         )
     return Explanation(Verdict.WILL_RUN, f"It will run, planned for {when}.", facts)
 
@@ -177,6 +190,8 @@ def _conditions(question: Question) -> list[str]:
         conditions.append(f"{question.gate} has delivered")
     if question.limit is not None:
         conditions.append(f"a place under its limit is free ({question.limit} now)")
+    if question.busy is not None:
+        conditions.append(f"a worker has a free place by then ({question.busy.words} now)")
     return conditions
 
 
@@ -190,7 +205,10 @@ def _hindrance(question: Question, planned: PlannedTime) -> tuple[str, str] | No
         return _frozen(question, freeze), LIFT
     if firing.ticked_at is not None and is_silent(firing.ticked_at, question.now):
         return f"nothing fires: {silence(job, firing.ticked_at).removesuffix('.')}", START_SCHEDULER
-    return question.unserved
+    if question.unserved is not None:
+        why, next_step = question.unserved
+        return f"its run would wait: {why}", next_step
+    return None
 
 
 def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None:

@@ -117,14 +117,53 @@ def explain_record(job: Job, record: Recorded, place: QueuePosition | None = Non
             return _ran(job, record)
 
 
-def explain_crowded(record: Recorded, place: QueuePosition, places: int) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class RunningRun:
+    """A run that holds a place of a worker."""
+
+    job: str
+    number: int
+    worker: str
+    leased_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BusyWorkers:
+    """The workers that serve a job, when none of them has a free place."""
+
+    places: int
+    running: tuple[RunningRun, ...] = ()  # as far as the reader may see them
+
+    @property
+    def words(self) -> str:
+        """`all 2 places of the workers that serve it are taken`."""
+        taken = "the only place" if self.places == 1 else f"all {self.places} places"
+        return f"{taken} of the workers that serve it {'is' if self.places == 1 else 'are'} taken"
+
+    def holders(self, job: Job) -> str:
+        """Name the runs that hold the places: `Taken by run 3 of backup (worker alpha, since …) and 1 run of others.`"""
+        named = [
+            f"run {each.number} of {each.job} (worker {each.worker}, since {quote(job, each.leased_at)})"
+            for each in self.running
+        ]
+        others = self.places - len(named)
+        if others > 0:
+            more = "more " if named else ""
+            named.append(f"{others} {more}{'run' if others == 1 else 'runs'} of others")
+        listed = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+        return f"Taken by {listed}."
+
+
+MORE_PLACES = "It starts when one of those ends; raise the concurrency of a worker, or start another one, to do more at once."
+
+
+def explain_crowded(job: Job, record: Recorded, place: QueuePosition, busy: BusyWorkers) -> Explanation:
     """Explain a ready run whose possible workers are all busy."""
-    taken = "the only place" if places == 1 else f"all {places} places"
     return Explanation(
         Verdict.WAITING,
-        f"Run {record.number} is ready, but {taken} of the workers that serve it {'is' if places == 1 else 'are'} taken{_where(place)}.",
-        _notes(record),
-        "It starts when one of those ends; raise the concurrency of a worker, or start another one, to do more at once.",
+        f"Run {record.number} is ready, but {busy.words}{_where(place)}.",
+        (*_notes(record), busy.holders(job)),
+        MORE_PLACES,
         place,
     )
 

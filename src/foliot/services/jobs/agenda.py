@@ -28,7 +28,7 @@ from foliot.domain.schedule import Calendar, PlannedTime, Schedule, SkipReason, 
 from foliot.domain.schedule.calendar_year import closed_spans
 from foliot.domain.schedule.notes import notes_on
 from foliot.domain.schedule_lint import lint_schedule
-from foliot.services.runs.explain_steps import load_firing_notes
+from foliot.services.runs.explain_steps import StartNotes, load_firing_notes
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars, job_types
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
@@ -57,6 +57,7 @@ class AgendaItem:
     schedule: Schedule
     line: AgendaLine
     expected: timedelta | None  # None before the first success
+    notes: tuple[str, ...] = ()  # what would keep its run from starting now
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,13 @@ async def load_agenda(
     by_id = {row.id: row for row in rows}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
-    items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
+        notes_of = StartNotes(tx, scope.workspace_id)
+        planned = {each.job.id: each.job for each in jobs}
+        waits = {
+            job_id: await notes_of.of(planned[job_id], by_id[job_id].rules.spec)
+            for job_id in {entry.job_id for entry in found.entries if entry.line.fate is Fate.RUNS}
+        }
+    items = tuple(_planned(entry, by_id[entry.job_id], durations, waits) for entry in found.entries)
     return AgendaPage(start, end, items, found.complete_until, closures, notes)
 
 
@@ -268,8 +275,14 @@ def _ahead(
     )
 
 
-def _planned(entry: AgendaEntry, row: UpcomingJob, durations: dict[JobId, timedelta]) -> AgendaItem:
-    return AgendaItem(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id))
+def _planned(
+    entry: AgendaEntry,
+    row: UpcomingJob,
+    durations: Mapping[JobId, timedelta],
+    waits: Mapping[JobId, tuple[str, ...]],
+) -> AgendaItem:
+    notes = waits[row.id] if entry.line.fate is Fate.RUNS else ()
+    return AgendaItem(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id), notes)
 
 
 @dataclass(frozen=True, slots=True)

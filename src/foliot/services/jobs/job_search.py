@@ -19,7 +19,7 @@ from foliot.services.evaluation import evaluate
 from foliot.services.jobs.search_steps import resolve_owner_terms
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
-from foliot.services.runs.explain_steps import load_firing_notes
+from foliot.services.runs.explain_steps import StartNotes, load_firing_notes
 from foliot.storage.jobs import calendars, job_search, job_types
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries
@@ -102,11 +102,14 @@ async def ahead(database: Database, scope: Scope, job_id: JobId, n: int) -> Upco
             for each in await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
             if each.covers(scope.workspace_id, job_id, spec.tags, spec.queue)
         ]
+        if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
+            return UpcomingTimes(found, ())
+        job = Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, mine)
         notes = [each async for each in _load_notes(tx, job_id, spec)]
-    if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
-        return UpcomingTimes(found, ())
+        if found.next_at is not None and not notes:
+            notes += await StartNotes(tx, scope.workspace_id).of(job, spec)
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
-    timetable = Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, mine).timetable
+    timetable = job.timetable
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     times = await evaluate(timetable, lambda: preview(timetable, after, most))
     return UpcomingTimes(found, times, tuple(covering), tuple(notes))

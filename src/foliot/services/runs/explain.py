@@ -44,12 +44,12 @@ async def explain_instant(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         if at is None:
-            asked = await load_explain_context(tx, job_id)
+            asked = await load_explain_context(tx, job_id, visible_owner=scope.visible_owner)
             at = await evaluate(asked.job.timetable, asked.last_planned)
             if at >= tx.now and (newest := await run_history.load_newest(tx, job_id)) is not None:
                 answer = await _answer_about(tx, asked, newest)
                 return replace(answer, explanation=with_stop(answer.explanation, asked.question(tx.now)))
-        asked = await load_explain_context(tx, job_id, at)
+        asked = await load_explain_context(tx, job_id, at, scope.visible_owner)
         subject = asked.subject
         entry = (
             await run_history.find_near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
@@ -59,7 +59,7 @@ async def explain_instant(
         else:
             question = replace(
                 asked.question(at),
-                record=None if entry is None else await _ended(tx, entry),
+                record=None if entry is None else await _ended(asked, entry),
                 freezes=await asked.freezes(min(at, tx.now)),
                 switched_off=await asked.switched_off(),
                 no_fires_until=(await fire_quotas.used_up_until(tx, [job_id])).get(job_id),
@@ -68,6 +68,7 @@ async def explain_instant(
                 gate=await asked.upstreams(EdgeMode.GATE) or None,
                 limit=await asked.full_limit(),
                 unserved=await asked.unserved() if at > tx.now else None,
+                busy=await asked.busy() if at > tx.now else None,
                 firing=await asked.firing(*_stretch(entry, at)),
             )
             explanation = await evaluate(asked.job.timetable, lambda: explain(question))
@@ -84,7 +85,8 @@ async def explain_run(database: Database, scope: Scope, run_id: RunId) -> RunExp
     """Explain the end of this run, or what it waits for."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         entry = await require_visible_run(tx, run_id, scope)
-        return await _answer_about(tx, await load_explain_context(tx, entry.run.job_id), entry)
+        asked = await load_explain_context(tx, entry.run.job_id, visible_owner=scope.visible_owner)
+        return await _answer_about(tx, asked, entry)
 
 
 async def _answer_about(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -> RunExplanation:
@@ -93,7 +95,7 @@ async def _answer_about(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -
     if entry.run.status in _OPEN:
         explanation = await explain_open(tx, asked, entry)
         return asked.answer(with_outages(asked.job, explanation, recorded(entry), found), entry)
-    record = await _ended(tx, entry)
+    record = await _ended(asked, entry)
     explanation = with_outages(asked.job, explain_record(asked.job, record), record, found)
     return asked.answer(asked.with_revision(explanation, entry), entry)
 
@@ -105,10 +107,11 @@ def _stretch(entry: RunWithRevision | None, at: datetime) -> tuple[datetime, dat
     return entry.run.planned_for, entry.run.planned_until or entry.run.planned_for
 
 
-async def _blocking(tx: Tx, record: Recorded, job_id: JobId) -> BlockingRun | None:
+async def _blocking(asked: ExplainContext, record: Recorded) -> BlockingRun | None:
     """Find the run that was in the way of a time skipped as overlap. If it has not started yet, say why."""
     if record.skip_reason is not SkipReason.OVERLAP or record.planned_for is None:
         return None
+    tx, job_id = asked.tx, asked.subject.id
     run_id = await explain_queries.find_blocking(tx, job_id, record.number, record.planned_for)
     entry = None if run_id is None else await run_history.load_run(tx, run_id)
     if entry is None:
@@ -116,7 +119,8 @@ async def _blocking(tx: Tx, record: Recorded, job_id: JobId) -> BlockingRun | No
     run = entry.run
     waits = None
     if run.status in (RunStatus.READY, RunStatus.WAITING) and run.attempt_count == 0:
-        waits = await explain_open(tx, await load_explain_context(tx, job_id), entry)
+        current = await load_explain_context(tx, job_id, visible_owner=asked.visible_owner)
+        waits = await explain_open(tx, current, entry)
     attempt = None
     if run.finished_at is None or run.finished_at >= record.planned_for:
         attempt = await _blocking_attempt(tx, run.id, record.planned_for)
@@ -141,13 +145,13 @@ async def _blocking_attempt(tx: Tx, run_id: RunId, at: datetime) -> BlockingAtte
     )
 
 
-async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:
+async def _ended(asked: ExplainContext, entry: RunWithRevision) -> Recorded:
     """Add the ends of the attempts when there was more than one, and the run that was in the way."""
     record = recorded(entry)
-    record = replace(record, blocking=await _blocking(tx, record, entry.run.job_id))
+    record = replace(record, blocking=await _blocking(asked, record))
     if entry.run.attempt_count <= 1:
         return record
-    tried = (await run_history.list_attempts(tx, entry.run.id))[-MOST_NAMED:]
+    tried = (await run_history.list_attempts(asked.tx, entry.run.id))[-MOST_NAMED:]
     tries = tuple(
         (each.number, each.status, each.ended_at, each.error) for each in tried if each.ended_at is not None
     )

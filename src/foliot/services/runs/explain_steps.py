@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.access import name_person
-from foliot.domain.definition import Rules
+from foliot.domain.definition import Rules, Spec
 from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.errors import require_found
 from foliot.domain.explain.hosts import HostWait, away, explain_bound, how_to_do, how_to_have
@@ -15,6 +15,7 @@ from foliot.domain.explain.instants import Firing, Question, nearest
 from foliot.domain.explain.outages import is_silent
 from foliot.domain.explain.reasons import name_closed_calendars
 from foliot.domain.explain.records import (
+    BusyWorkers,
     Explanation,
     QueuePosition,
     Recorded,
@@ -26,10 +27,10 @@ from foliot.domain.explain.records import (
 )
 from foliot.domain.freeze import Freeze, freeze_at
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import JobId
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.domain.run import WaitsFor, target_of
+from foliot.domain.run import Target, WaitsFor, target_of
 from foliot.domain.schedule import PlannedTime, Schedule
 from foliot.domain.schedule.window import window_closed_until
 from foliot.domain.schedule.zone import naive_utc
@@ -62,6 +63,41 @@ async def load_firing_notes(tx: Tx) -> AsyncIterator[str]:
         yield f"No scheduler of Foliot has run since {ticked_at:%Y-%m-%dT%H:%M:%SZ}."
 
 
+MOST_START_NOTES = 100  # kinds of runs that one agenda looks into
+
+
+class StartNotes:
+    """Say of planned times what would keep their runs from starting now: workers, hosts and limits. explain says the same.
+
+    Jobs with the same queue, type, target and concurrency key share the answer.
+    """
+
+    def __init__(self, tx: Tx, workspace_id: WorkspaceId) -> None:
+        self._tx, self._workspace_id = tx, workspace_id
+        self._known: dict[tuple[str, str, Target | None, str | None], tuple[str, ...]] = {}
+        self._workers: list[AliveWorker] | None = None
+
+    async def of(self, job: Job, spec: Spec) -> tuple[str, ...]:
+        key = (spec.queue, spec.type, spec.target, spec.concurrency_key)
+        if key not in self._known:
+            if len(self._known) >= MOST_START_NOTES:
+                return ()
+            self._known[key] = tuple([f"Its run would wait: {why}." async for why in self._causes(job, spec)])
+        return self._known[key]
+
+    async def _causes(self, job: Job, spec: Spec) -> AsyncIterator[str]:
+        if self._workers is None:
+            self._workers = await explain_queries.list_alive_workers(self._tx)
+        if (
+            unserved := await find_unserved(self._tx, self._workspace_id, job, spec, self._workers)
+        ) is not None:
+            yield unserved[0]
+        elif busy := find_busy(spec, self._workers):
+            yield f"{BusyWorkers(sum(worker.capacity for worker in busy)).words} now"
+        if (limit := await _limits(self._tx, self._workspace_id, spec.concurrency_key)) is not None:
+            yield f"its limit is full now ({limit})"
+
+
 @dataclass(frozen=True, slots=True)
 class RunExplanation:
     """An explanation and its subject. For one run there is no instant, and no nearest times."""
@@ -79,9 +115,17 @@ class RunExplanation:
 class ExplainContext:
     """A job with the definition in force at the instant in question."""
 
-    def __init__(self, tx: Tx, subject: ExplainedJob, then: Revision | None, job: Job) -> None:
+    def __init__(
+        self,
+        tx: Tx,
+        subject: ExplainedJob,
+        then: Revision | None,
+        job: Job,
+        visible_owner: PrincipalId | None,
+    ) -> None:
         self.tx = tx
         self.subject = subject
+        self.visible_owner = visible_owner  # the reader sees this owner's jobs only; None: all
         self.then = then  # None: the current one
         self.definition = subject.definition if then is None else then.definition
         self.job = job
@@ -127,34 +171,28 @@ class ExplainContext:
 
     async def unserved(self) -> tuple[str, str] | None:
         """Return why no worker would take a run of this job now, and the remedy."""
-        spec = self.definition.spec
-        if spec.type == CHECK_IN:
-            return None  # its work is done elsewhere
         workers = await explain_queries.list_alive_workers(self.tx)
-        if spec.target is None:
-            shared = [worker for worker in workers if worker.host_id is None]
-            if any(worker.serves(spec.queue, spec.type) for worker in shared):
-                return None
-            alive = "no worker is alive" if not shared else _alive(shared).removesuffix(".")
-            return (
-                f"its run would wait: no worker serves queue {spec.queue} for type {spec.type} now ({alive})",
-                remedy(spec.queue, spec.type),
-            )
-        host = await hosts.resolve(self.tx, self.subject.workspace_id, spec.target)
-        if host is None:
-            return f"its run would wait: there is no {spec.target.words} now", how_to_have(spec.target)
-        if host.sighting.status(self.tx.now) is not HostStatus.ONLINE:
-            since = away(self.job, spec.target, (host.name, host.sighting))
-            return f"its run would wait: {since}", f"Start `foliot host` on {host.name} again."
-        if not any(each.does(host.id, spec.type) for each in workers):
-            return f"its run would wait: host {host.name} runs no jobs of type {spec.type}", how_to_do(
-                spec.type
-            )
-        return None
+        return await find_unserved(
+            self.tx, self.subject.workspace_id, self.job, self.definition.spec, workers
+        )
+
+    async def busy(self) -> BusyWorkers | None:
+        """Return the workers that serve this job and the runs they hold, if none of them has a free place now."""
+        return await self.load_busy(
+            find_busy(self.definition.spec, await explain_queries.list_alive_workers(self.tx))
+        )
+
+    async def load_busy(self, workers: list[AliveWorker]) -> BusyWorkers | None:
+        if not workers:
+            return None
+        running = await explain_queries.list_running(
+            self.tx, self.subject.workspace_id, [worker.id for worker in workers], self.visible_owner
+        )
+        return BusyWorkers(sum(worker.capacity for worker in workers), tuple(running))
 
     async def full_limit(self) -> str | None:
         """Return the limits of this job that have no free place now."""
-        return await _limits(self.tx, self, self.definition.spec.concurrency_key)
+        return await _limits(self.tx, self.subject.workspace_id, self.definition.spec.concurrency_key)
 
     def closed_by(self) -> str | None:
         """Return what is closed now: the window, or calendars by name."""
@@ -219,7 +257,45 @@ class ExplainContext:
         return replace(explanation, facts=(*explanation.facts, fact))
 
 
-async def load_explain_context(tx: Tx, job_id: JobId, at: datetime | None = None) -> ExplainContext:
+async def find_unserved(
+    tx: Tx, workspace_id: WorkspaceId, job: Job, spec: Spec, workers: list[AliveWorker]
+) -> tuple[str, str] | None:
+    """Return why no worker or host would take a run of this job now, and the remedy."""
+    if spec.type == CHECK_IN:
+        return None  # its work is done elsewhere
+    if spec.target is None:
+        shared = [worker for worker in workers if worker.host_id is None]
+        if any(worker.serves(spec.queue, spec.type) for worker in shared):
+            return None
+        alive = "no worker is alive" if not shared else _alive(shared).removesuffix(".")
+        why = f"no worker serves queue {spec.queue} for type {spec.type} now ({alive})"
+        return why, remedy(spec.queue, spec.type)
+    host = await hosts.resolve(tx, workspace_id, spec.target)
+    if host is None:
+        return f"there is no {spec.target.words} now", how_to_have(spec.target)
+    if host.sighting.status(tx.now) is not HostStatus.ONLINE:
+        since = away(job, spec.target, (host.name, host.sighting))
+        return since, f"Start `foliot host` on {host.name} again."
+    if not any(each.does(host.id, spec.type) for each in workers):
+        return f"host {host.name} runs no jobs of type {spec.type}", how_to_do(spec.type)
+    return None
+
+
+def find_busy(spec: Spec, workers: list[AliveWorker]) -> list[AliveWorker]:
+    """Return the workers that serve this job if all of them are full, else none."""
+    if spec.type == CHECK_IN or spec.target is not None:
+        return []
+    return _all_full(spec.queue, spec.type, workers)
+
+
+def _all_full(queue: str, kind: str, workers: list[AliveWorker]) -> list[AliveWorker]:
+    serving = [worker for worker in workers if worker.host_id is None and worker.serves(queue, kind)]
+    return serving if all(worker.running_count >= worker.capacity for worker in serving) else []
+
+
+async def load_explain_context(
+    tx: Tx, job_id: JobId, at: datetime | None = None, visible_owner: PrincipalId | None = None
+) -> ExplainContext:
     subject = require_found(await explain_queries.load_job(tx, job_id), "job")
     then = None
     if at is not None and subject.created_at <= at < subject.updated_at:
@@ -228,7 +304,7 @@ async def load_explain_context(tx: Tx, job_id: JobId, at: datetime | None = None
     schedule_rev = (then or subject).schedule_rev
     mine = await calendars.load_for(tx, subject.workspace_id, spec)
     job = Rules(spec).job(subject.id, subject.workspace_id, schedule_rev, mine)
-    return ExplainContext(tx, subject, then, job)
+    return ExplainContext(tx, subject, then, job, visible_owner)
 
 
 async def explain_open(tx: Tx, asked: ExplainContext, entry: RunWithRevision) -> Explanation:
@@ -290,13 +366,13 @@ async def _place(tx: Tx, asked: ExplainContext, waiting: WaitingPosition) -> Que
         case WaitsFor.TYPE:
             behind = await asked.switched_off() or None
         case WaitsFor.LIMIT:
-            behind = await _limits(tx, asked, waiting.concurrency_key)
+            behind = await _limits(tx, asked.subject.workspace_id, waiting.concurrency_key)
     position = None if waiting.ahead is None else waiting.ahead + 1
     return QueuePosition(waiting.waits_for, position, waiting.line, behind, until)
 
 
-async def _limits(tx: Tx, asked: ExplainContext, concurrency_key: str | None) -> str | None:
-    found = await explain_queries.list_limits(tx, asked.subject.workspace_id, concurrency_key)
+async def _limits(tx: Tx, workspace_id: WorkspaceId, concurrency_key: str | None) -> str | None:
+    found = await explain_queries.list_limits(tx, workspace_id, concurrency_key)
     named = [
         f"{f'concurrency key {limit.key}' if limit.key else 'the workspace'}: {limit.in_use} of {limit.cap} in use"
         for limit in found
@@ -323,10 +399,11 @@ async def _explain_ready(
     if ready.target is not None:
         return await _explain_bound(tx, asked, record, ready, workers)
     workers = [worker for worker in workers if worker.host_id is None]
-    if serving := [worker for worker in workers if worker.serves(ready.queue, ready.type)]:
+    if any(worker.serves(ready.queue, ready.type) for worker in workers):
         place = QueuePosition(WaitsFor.TURN, ready.ahead + 1, ready.line)
-        if all(worker.running_count >= worker.capacity for worker in serving):
-            return explain_crowded(record, place, sum(worker.capacity for worker in serving))
+        busy = await asked.load_busy(_all_full(ready.queue, ready.type, workers))
+        if busy is not None:
+            return explain_crowded(asked.job, record, place, busy)
         return explain_record(asked.job, record, place)
     return Explanation(
         Verdict.WAITING,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from foliot.domain.definition import Definition
-from foliot.domain.ids import FreezeId, HostId, JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.explain.records import RunningRun
+from foliot.domain.ids import FreezeId, HostId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import WaitsFor
 from foliot.storage.filter_sql import filled
@@ -74,6 +75,7 @@ class LimitUsage:
 
 @dataclass(frozen=True, slots=True)
 class AliveWorker:
+    id: WorkerId
     name: str
     queues: tuple[str, ...]
     types: tuple[str, ...]
@@ -153,6 +155,19 @@ async def list_limits(tx: Tx, workspace_id: WorkspaceId, concurrency_key: str | 
 async def list_alive_workers(tx: Tx) -> list[AliveWorker]:
     """List the workers that the transaction's workspace may use: its own and the shared ones."""
     return await tx.fetch_as(AliveWorker, sql.explain_queries.list_alive_workers)
+
+
+async def list_running(
+    tx: Tx, workspace_id: WorkspaceId, worker_ids: Sequence[WorkerId], owner_id: PrincipalId | None
+) -> list[RunningRun]:
+    """List runs of the workspace that these workers hold, at most MOST_NAMED; with `owner_id`, of this owner's jobs."""
+    params = {
+        "workspace_id": workspace_id,
+        "worker_ids": list(worker_ids),
+        "owner_id": owner_id,
+        "limit": MOST_NAMED,
+    }
+    return await tx.fetch_as(RunningRun, sql.explain_queries.list_running, params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,19 @@ SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
 SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND key = ANY (%(keys)s) ORDER BY key;
 
 -- name: list_alive_workers
-SELECT name, queues, types, is_draining, host_id, capacity, running_count FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
+SELECT id, name, queues, types, is_draining, host_id, capacity, running_count FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
+
+-- name: list_running
+-- Runs that these workers hold, the oldest lease first. Row-level security leaves out those of other workspaces.
+SELECT jobs.name AS job, runs.number, workers.name AS worker, leases.leased_at
+  FROM leases
+  JOIN workers ON workers.id = leases.worker_id
+  JOIN runs ON runs.id = leases.run_id
+  JOIN jobs ON jobs.id = leases.job_id
+ WHERE leases.workspace_id = %(workspace_id)s AND leases.worker_id = ANY (%(worker_ids)s)
+   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s)
+ ORDER BY leases.leased_at, leases.run_id
+ LIMIT %(limit)s;
 
 -- name: load_holder
 -- The worker that holds a running attempt, and the end of its time: its deadline, or the end of its silence if that is earlier.

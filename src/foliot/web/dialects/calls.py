@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -53,6 +54,10 @@ def duration(milliseconds: float) -> str:
 def seconds_of(text: str) -> int:
     """Whole seconds of a duration as the API writes it, such as 1h30m."""
     return int(read_duration(text).total_seconds())
+
+
+def milliseconds_of(text: str) -> int:
+    return round(read_duration(text) / timedelta(milliseconds=1))
 
 
 def first_reason(error: FoliotError) -> str:

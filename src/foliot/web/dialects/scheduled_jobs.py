@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 from pydantic import ConfigDict, Field
@@ -29,11 +29,19 @@ JOB_STATUSES = {
     "failed": "FAILED",
 }
 TRIGGERS = {"schedule": "SCHEDULED", "dependency": "DEPENDENCY"}
-NO_NOTIFICATION = {"email": True, "whatsapp": False, "slack": False}
 
 
 class _Camel(Shape):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class NotifyOnFailure(_Camel):
+    email: bool = True
+    whatsapp: bool = False
+    slack: bool = False
+
+
+BY_RULES = NotifyOnFailure().model_dump()  # what a job shows that leaves it to the rules of the workspace
 
 
 class ScheduledJobEdit(_Camel):
@@ -44,8 +52,8 @@ class ScheduledJobEdit(_Camel):
     timezone: str | None = None
     enabled: bool | None = None
     configuration: Json | None = None
-    notify_on_failure: Json | None = None
-    notify_recipients: list[Any] | None = None
+    notify_on_failure: NotifyOnFailure | None = None
+    notify_recipients: list[str] | None = None
     depends_on_job_id: str | None = None
     dependency_delay_minutes: int | None = Field(default=None, ge=0)
 
@@ -139,9 +147,10 @@ def _fields(given: Json, before: Json | None) -> Json:
     if given.get("job_type") is not None:
         fields["type"] = given["job_type"]
     ref = dict((before or {}).get("external_ref") or {})
-    kept = ("notify_on_failure", "notify_recipients", "schedule", "timezone")
+    kept = ("schedule", "timezone")
     ref |= {"dialect": "scheduled-jobs", **{name: given[name] for name in kept if name in given}}
     fields["external_ref"] = ref
+    fields |= _notify(given, (before or {}).get("notify"))
     upstream = (before or {}).get("depends_on") or []
     if "depends_on_job_id" in given:
         delay = duration((given.get("dependency_delay_minutes") or 0) * 60_000)
@@ -157,8 +166,22 @@ def _fields(given: Json, before: Json | None) -> Json:
     return fields
 
 
+def _notify(given: Json, before: Json | None) -> Json:
+    """Return the field `notify`, or nothing where the request does not speak of it. Null leaves it to the rules."""
+    spoken_of = {"notify_on_failure", "notify_recipients"} & given.keys()
+    if not spoken_of:
+        return {}
+    if all(given[name] is None for name in spoken_of) and len(spoken_of) == 2:
+        return {"notify": None}
+    before = before or {**BY_RULES, "recipients": []}
+    kinds, recipients = given.get("notify_on_failure"), given.get("notify_recipients")
+    kinds = {name: before[name] for name in BY_RULES} if kinds is None else {**BY_RULES, **kinds}
+    return {"notify": {**kinds, "recipients": before["recipients"] if recipients is None else recipients}}
+
+
 def _job(job: Json, workspace_id: object) -> Json:
     schedule, ref = job["schedule"], job["external_ref"] or {}
+    notify = job["notify"] or {**BY_RULES, "recipients": []}
     upstream = job["depends_on"][0] if job["depends_on"] else None
     return {
         "id": job["id"],
@@ -171,8 +194,8 @@ def _job(job: Json, workspace_id: object) -> Json:
         "enabled": job["status"] in {"active", "pending", "paused"},
         "status": JOB_STATUSES.get(job["status"], job["status"].upper()),
         "configuration": job["config"],
-        "notifyOnFailure": ref.get("notify_on_failure", NO_NOTIFICATION),
-        "notifyRecipients": ref.get("notify_recipients", []),
+        "notifyOnFailure": {name: notify[name] for name in BY_RULES},
+        "notifyRecipients": notify["recipients"],
         "dependsOnJobId": None if upstream is None else upstream["job"],
         "dependencyDelayMinutes": 0 if upstream is None else seconds_of(upstream["delay"]) // 60,
         "nextRunAt": job["next_run_at"],

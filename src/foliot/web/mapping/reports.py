@@ -192,7 +192,7 @@ def _item(planned: AgendaItem) -> AgendaItemOut:
         reason=line.reason and line.reason.value,
         expected_duration_ms=None if expected is None else milliseconds(expected),
         expected_end_at=first.due_at + (expected or timedelta(0)) if ends else None,
-        notes=list(dict.fromkeys(chain(notes_of(planned.schedule, first), _held(line)))),
+        notes=list(dict.fromkeys(chain(notes_of(planned.schedule, first), _held(line), planned.notes))),
     )
 
 
