@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -31,8 +31,8 @@ class Link:
 class Desk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        self.link: Any = Link()
-        self.reporter = Reporter(self.link)
+        self.link = Link()
+        self.reporter = Reporter(cast(Any, self.link))
         monkeypatch.setattr(module, "monotonic", lambda: self.now)
 
     async def step(self, reports: int) -> timedelta:
