@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,14 @@ async def test_a_table_shows_each_record_and_how_to_review(run_command: RunComma
     )
     assert "4 unchanged" in again.out
     assert "foliot cutover" not in again.out  # they stay disabled
+
+
+async def test_a_plan_shows_the_schedule_in_words_and_the_next_time(run_command: RunCommand) -> None:
+    planned = await run_command(
+        "import", "system-crontab", str(FILES / "system-crontab"), "--plan", "-o", "table"
+    )
+    assert "SCHEDULE" in planned.out
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\dZ", planned.out)
 
 
 async def test_a_list_says_which_jobs_are_in_shadow_mode(run_command: RunCommand) -> None:

@@ -738,6 +738,27 @@ async def test_settings_and_capacity_show_what_the_workspace_holds(api: ApiHarne
     assert "None" not in audit
 
 
+DRAWN = ("m-", "s-", "heat-", "stderr", "system")  # a state, a level or a stream of a log makes the name
+
+
+def test_every_class_of_the_styles_is_on_some_page() -> None:
+    package = Path(str(TEMPLATES)).parent
+    written = "\n".join(
+        each.read_text("utf-8") for suffix in ("html", "js", "py") for each in package.rglob(f"*.{suffix}")
+    )
+    quoted = re.findall(
+        r"class(?:Name)?\s*[=:,(]\s*.*?>|classList[^;]*;|className[^;]*;|\"class\",[^;]*;|\(\"m-[^)]*\)|css[^\n]*",
+        written,
+    )
+    used = set(re.findall(r"[\w-]+", " ".join(quoted)))
+    for style in (package / "static").glob("*.css"):
+        selectors = " ".join(
+            re.findall(r"([^{}]+){", re.sub(r"/\*.*?\*/", "", style.read_text("utf-8"), flags=re.DOTALL))
+        )
+        known = {each for each in re.findall(r"\.([a-zA-Z][\w-]*)", selectors) if not each.startswith(DRAWN)}
+        assert known - used == set(), style.name
+
+
 def _templates() -> dict[str, str]:
     return {each.name: each.read_text("utf-8") for each in TEMPLATES.iterdir() if each.name.endswith(".html")}
 

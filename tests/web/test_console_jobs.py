@@ -15,7 +15,7 @@ from foliot.domain.filters.fields import JOBS
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
-from foliot.web.console.pages import job, jobs
+from foliot.web.console.pages import job, job_form, jobs
 from foliot.web.console.site import Visit
 from tests.web.conftest import ApiHarness
 from tests.web.test_console import _form_of, post, signed_in
@@ -34,6 +34,7 @@ def test_messages_that_are_no_literals_of_templates_have_a_spanish_text() -> Non
     said = {each.says for each in JOBS.fields if not each.of}
     said |= {label for label, _, _ in jobs.BULK.values()} | {label for _, label in jobs.STATUSES}
     said |= {label for _, label in job.TABS} | {each.replace("_", " ") for each in job.ALERT_EVENTS}
+    said |= set(job_form.LABELS.values())
     said |= {"after success", "after failure", "after any end", "gate", "set here", "default"}
     assert said - set(text.catalogue("es")) == set()
 
@@ -120,6 +121,7 @@ async def test_a_bulk_action_on_chosen_jobs_offers_an_undo_for_those_it_changed(
     form = re.search(r'name="action" value="resume".*?name="ids" value="([^"]+)"', answer.text, re.DOTALL)
     assert form is not None
     assert form[1] == one["id"]
+    assert f'<a href="/console/jobs/{other["id"]}">job 1</a>: needed no change' in answer.text
     assert (await api.request("GET", f"/jobs/{third['id']}")).json()["status"] == "active"
 
 
@@ -298,7 +300,7 @@ async def test_a_planned_skip_is_a_flag_of_the_next_times(api: ApiHarness) -> No
 async def test_a_job_in_shadow_mode_says_so_until_a_person_ends_it(api: ApiHarness) -> None:
     made = await api.create_job(name="nightly", schedule=DAILY, shadow=True)
     path, session = f"jobs/{made['id']}", await signed_in(api)
-    assert "shadow: nothing runs" in await page_of(api, "jobs", session)
+    assert "Shadow: nothing runs" in await page_of(api, "jobs", session)
     assert "Shadow mode: its planned times are recorded" in await page_of(api, path, session)
     assert (await post(api, f"/console/{path}/cutover", session)).status_code == 303
     assert (await api.request("GET", f"/{path}")).json()["shadow"] is False
@@ -485,6 +487,33 @@ async def test_errors_stand_beside_their_fields_and_nothing_typed_is_lost(api: A
     wrong = await post(api, "/console/jobs/save", session, **fields | {"dep_job_0": "", "timeout": ""})
     assert re.search(r'name="config_url" value="nowhere".{0,300}class="wrong"', wrong.text, re.DOTALL)
     assert ">kept</textarea>" in refused.text
+
+
+async def test_a_refusal_names_fields_as_the_form_does_and_opens_only_the_parts_that_hold_them(
+    api: ApiHarness,
+) -> None:
+    session = await signed_in(api)
+    fields = NEW | {"type": "http", "config_url": "nowhere"}
+    wrong = await post(api, "/console/jobs/save", session, **fields)
+    assert '<li><a href="#config_url">URL</a>: ' in wrong.text
+    assert "config.url" not in wrong.text
+    assert not re.search(r'<details id="(more|before|about)" open', wrong.text)
+    late = await post(api, "/console/jobs/save", session, **fields | {"retry_max": "many"})
+    assert '<li><a href="#retry_max">Retries</a>: ' in late.text
+    assert 'aria-describedby="retry_max-wrong"' in late.text
+    assert '<details id="more" open' in late.text
+    assert '<details id="before" open' not in late.text
+
+
+async def test_the_answer_to_a_form_is_not_read_again(api: ApiHarness) -> None:
+    """Its address takes a POST alone."""
+    session = await signed_in(api)
+    refused = await post(
+        api, "/console/jobs/save", session, **NEW | {"type": "http", "config_url": "nowhere"}
+    )
+    assert "data-live-url" not in refused.text
+    assert 'name="next" value="/console/jobs/save"' not in refused.text
+    assert "data-live-url" in await page_of(api, "jobs/new", session)
 
 
 async def test_the_type_can_be_changed_without_script(api: ApiHarness) -> None:

@@ -61,6 +61,10 @@ async def test_a_plan_checks_everything_and_writes_nothing(api: ApiHarness) -> N
     assert done["planned"] is True
     assert [each["result"] for each in done["records"]] == ["imported", "imported", "rejected"]
     assert await jobs_of(api) == []
+    report, sync, never = done["records"]
+    assert report["words"] == "Every weekday at 09:00, Europe/Madrid"
+    assert [len(report["next_times"]), len(sync["next_times"])] == [3, 3]
+    assert (never["words"], never["next_times"]) == (None, [])
 
 
 async def test_a_second_import_changes_nothing_and_keeps_edits(api: ApiHarness) -> None:
@@ -111,7 +115,15 @@ async def test_the_console_shows_the_plan_before_it_imports(api: ApiHarness) -> 
     assert planned.status_code == 200
     assert "Nothing is stored yet" in planned.text
     assert "/usr/bin/report" in planned.text
+    assert "Every weekday at 09:00, Europe/Madrid" in planned.text
+    assert planned.text.count("<time ") >= 6  # the next times of two records
     assert await jobs_of(api) == []
+    twice = await post(
+        api, "/console/import", session, **form | {"text": "MAILTO=ops@example.com\n" + CRONTAB}, step="plan"
+    )
+    assert twice.text.count("mailed its output to ops@example.com") == 1, (
+        "the note of both records stands once"
+    )
     done = await post(api, "/console/import", session, **form, step="import")
     assert "Imported." in done.text
     assert len(await jobs_of(api)) == 2

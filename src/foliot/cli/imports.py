@@ -123,11 +123,18 @@ def _cutover_page(session: Session, jobs: list[JobOut], *, is_tried: bool) -> Bl
     return stack(table, line(styled(done, BOLD)))
 
 
+_PLANNED: tuple[Column[ImportLine], ...] = (
+    Column("SCHEDULE", lambda each: each.words or "-", wrap=True),
+    Column("NEXT", lambda each: f"{each.next_times[0]:%Y-%m-%d %H:%MZ}" if each.next_times else "-"),
+)
+
+
 def _page(done: ImportOut, *, shadow: bool) -> Block:
     columns: tuple[Column[ImportLine], ...] = (
         Column("#", lambda each: str(each.index)),
         Column("RESULT", lambda each: each.result.value),
         Column("NAME", lambda each: each.name or each.key or "-"),
+        *(_PLANNED if done.planned else ()),
         Column("NOTES", lambda each: " ".join(each.notes) or "-", wrap=True),
     )
     counts = ", ".join(f"{count} {result.value}" for result, count in done.counts.items() if count)

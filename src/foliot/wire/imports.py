@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from foliot.wire.instants import Id
+from foliot.wire.instants import Id, Instant
 from foliot.wire.shape import Shape
 
 LARGEST_IMPORT = 4 << 20  # bytes
@@ -72,6 +72,10 @@ class ImportLine(Shape):
     result: ImportResult
     job_id: Id | None = None
     schedule: dict[str, Any] | None = Field(default=None, description="The schedule that was read.")
+    words: str | None = Field(default=None, description="The schedule as a sentence.")
+    next_times: list[Instant] = Field(
+        default=[], description="In a dry run, the next three planned times once the job is enabled."
+    )
     notes: list[str] = Field(default=[], description="What a person should know, or why it was rejected.")
     raw: Any = Field(default=None, description="The original of a rejected record.")
 

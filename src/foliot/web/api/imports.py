@@ -52,6 +52,7 @@ REVIEWS = {
     "runs.imported": "foliot runs list trigger:import",
 }
 RUNS_OF = "openclaw"  # the source of the jobs whose runs an import records
+NEXT_TIMES = 3  # of each record in a dry run
 NOTE = "imported again"  # of the revision that an import writes
 
 
@@ -107,6 +108,8 @@ class _Import:
             job_id=None if found is None else found["id"],
             schedule=dict(job.body["schedule"]),
         )
+        if self.is_plan:
+            line = await self._with_times(line)
         if found is not None and found["external_ref"].get("digest") == job.digest:
             await self._copy_state(job, found["id"])
             return line
@@ -133,6 +136,16 @@ class _Import:
         await self._copy_state(job, job_id)
         notes = await RuleWriter(self._call, self.is_plan).add(line.name, job_id, job.rules)
         return line.model_copy(update={**done, "notes": [*job.warnings, *notes]})
+
+    async def _with_times(self, line: ImportLine) -> ImportLine:
+        """Add the sentence and the next times; a schedule that cannot be read is refused with the job."""
+        call = RouteCall("POST", f"/preview?n={NEXT_TIMES}", line.schedule)
+        try:
+            shown = (await call_route(self.request, call, self.caller)).data
+        except (Invalid, RequestValidationError):
+            return line
+        times = [each["planned_for"] for each in shown["items"]]
+        return ImportLine.model_validate({**line.model_dump(), "words": shown["words"], "next_times": times})
 
     async def _copy_state(self, job: ImportedJob, job_id: str | None) -> None:
         """Copy it also into an unchanged job: an import may have ended between the job and its state."""

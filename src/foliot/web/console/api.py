@@ -16,6 +16,13 @@ from foliot.web.internal_calls import ApiAnswer, InternalCall
 
 PREFIX = "/api/v1"
 MOST_DIGITS = 9
+LABELS = {
+    "url": "URL",
+    "argv": "Command",
+    "cwd": "Folder",
+    "env": "Environment variables",
+    "stdin": "Standard input",
+}  # of names that do not say it themselves
 Params = Mapping[str, str | int | list[str] | None]
 
 
@@ -30,11 +37,16 @@ class ApiRefusal(Exception):
     @property
     def sentences(self) -> list[str]:
         """What to tell the person: each field error, or the problem as a whole."""
-        errors = [
-            f"{_label(e['pointer'])}{e['message']} {e.get('hint') or ''}".strip()
-            for e in self.problem.get("errors", [])
-        ]
+        errors = [f"{label_at(pointer)}: {said}" if pointer else said for pointer, said in self.field_errors]
         return errors or [str(self.problem.get("detail") or "The request was refused.")]
+
+    @property
+    def field_errors(self) -> list[tuple[str, str]]:
+        """The field of each error as the API names it, such as config/url, and the message with its hint."""
+        return [
+            (each["pointer"].strip("/"), f"{each['message']} {each.get('hint') or ''}".strip())
+            for each in self.problem.get("errors", [])
+        ]
 
 
 def field_refusal(name: str, message: str) -> ApiRefusal:
@@ -155,5 +167,13 @@ class Api:
         }
 
 
-def _label(pointer: str) -> str:
-    return f"{pointer.strip('/').replace('/', '.')}: " if pointer.strip("/") else ""
+def label_of(name: str) -> str:
+    """A name of the API as the label of a field."""
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def label_at(pointer: str) -> str:
+    """The label of the field that a pointer of the API means: the last name in it, and the place in a list."""
+    names = [part for part in pointer.split("/") if not part.isdecimal()]
+    label, place = label_of(names[-1] if names else pointer), pointer.rpartition("/")[2]
+    return f"{label} {int(place) + 1}" if names and place.isdecimal() else label

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from foliot.web.console.text import STATUS_SHAPES, html, number
+from foliot.web.console.text import STATUS_SHAPES, html, number, sentence_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,35 @@ def run_strip(runs: Iterable[dict[str, object]], title: str, *, is_small: bool =
         title,
         drawn,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LaneMark:
+    """A run or a planned time in the lane of a job: where it lies in percent, how it looks, and the page behind it."""
+
+    left: float
+    width: float
+    css: str
+    title: str
+    href: str
+
+
+def lane_marks(marks: Iterable[LaneMark]) -> Markup:
+    """The marks of a lane 100 wide and 20 high. One that stands for a series is thin."""
+    drawn = [
+        html(
+            '<a href="{}"><rect class="{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect></a>',
+            each.href,
+            each.css,
+            each.left,
+            8 if "series" in each.css else 4,
+            each.width,
+            4 if "series" in each.css else 12,
+            each.title,
+        )
+        for each in marks
+    ]
+    return Markup("").join(drawn)
 
 
 def _good_line(since: int | None, x: int) -> list[Markup]:
@@ -175,7 +204,7 @@ def _framed(
         html(
             '<span><svg viewBox="0 0 9 9" aria-hidden="true"><rect class="{}" width="9" height="9" rx="2"/></svg>{}</span>',
             each,
-            name,
+            sentence_case(name),
         )
         for each, name in axes.legend
     )

@@ -11,17 +11,10 @@ from email.parser import BytesParser
 from email.policy import HTTP
 from typing import Any
 
-from foliot.web.console.api import field_refusal, read_json
+from foliot.web.console.api import field_refusal, label_of, read_json
 from foliot.web.console.text import zone_named
 
 LONG_TEXT = 1_000  # texts that may be longer get a box of several lines
-LABELS = {
-    "url": "URL",
-    "argv": "Command",
-    "cwd": "Folder",
-    "env": "Environment variables",
-    "stdin": "Standard input",
-}
 OPTIONS = {"method": ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")}  # where a schema has only a pattern
 FIRST = frozenset({"method", "queue", "room"})  # shown at once beside what is required
 _DURATION = re.compile(r"(\d{1,5})\s*([smhdw])", re.ASCII)
@@ -135,7 +128,7 @@ def _field(name: str, schema: Mapping[str, Any], *, is_required: bool) -> Schema
     shown = example if isinstance(example, str) else " ".join(map(str, example)) if _are(example, str) else ""
     return SchemaField(
         name,
-        LABELS.get(name, name.replace("_", " ").capitalize()),
+        label_of(name),
         kind,
         str(schema.get("description", "")),
         options,

@@ -212,7 +212,8 @@ def render(visit: Visit, template: str, context: Context, status: int = 200) -> 
     html = environment().get_template(template).render(
         **context,
         _=t,
-        address=address_of(request),
+        address=address_of(request) if request.method == "GET" else HOME,
+        is_live=request.method == "GET",
         language=visit.language,
         languages=text.LANGUAGES,
         navigation=NAVIGATION,
@@ -284,6 +285,7 @@ def environment() -> Environment:
         "number": text.number,
         "bounded": text.bounded,
         "pretty": text.as_json,
+        "sentence": text.sentence_case,
     }
     made.filters |= {"python": repr, "filter_value": text.filter_value}
     made.filters |= {"shell": shlex.quote, "pattern": text.browser_pattern, "plain": text.without_colours}

@@ -27,6 +27,8 @@ STATUS_SHAPES = {
     "acknowledged": "run", "snoozed": "pause", "muted": "pause", "in_force": "pause", "planned": "wait", "over": "skip",
     "sending": "run", "failing": "fail", "stopped": "stop", "draining": "pause", "silent": "fail", "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
 }  # fmt: skip
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 Translate = Callable[..., str]
 SECONDS_COUNT = timedelta(
     minutes=2
@@ -124,11 +126,10 @@ class Reader:
     def absolute(self, at: datetime, job_zone: str | None = None) -> str:
         local = at.astimezone(zone_named(self.zone or job_zone or "UTC"))
         t = self.translate
-        day = t(f"{local:%a}")
-        month = t(f"{local:%b}")
-        seconds = f":{local:%S}" if local.second else ""
-        year = "" if local.year == self.now.year else f" {local:%Y}"
-        return f"{day} {local.day} {month}{year} {local:%H:%M}{seconds} {local.tzname()}"
+        day, month = t(DAYS[local.weekday()]), t(MONTHS[local.month - 1])
+        seconds = f":{local.second:02}" if local.second else ""
+        year = "" if local.year == self.now.year else f" {local.year}"
+        return f"{day} {local.day} {month}{year} {local.hour:02}:{local.minute:02}{seconds} {local.tzname()}"
 
     def relative(self, at: datetime) -> str:
         t = self.translate
@@ -193,6 +194,11 @@ def bounded(count: int) -> str:
 
 def number(value: float | None) -> str:
     return "—" if value is None else f"{value:,.0f}"
+
+
+def sentence_case(value: str) -> str:
+    """A word of the catalogue at the start of a line: one entry serves there and in the middle of a sentence."""
+    return value[:1].upper() + value[1:]
 
 
 def as_json(value: Any) -> str:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal
+from foliot.web.console.charts import LaneMark
 from foliot.web.console.pages.agenda_grids import DAY, HOUR, MINUTE, Frame, minute_grid, week_grid
 from foliot.web.console.pages.jobs import recent_runs
 from foliot.web.console.pages.runs import address, instant
@@ -240,7 +241,7 @@ class _Lane:
     first: datetime
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by id
     items: list[dict[str, Any]] = field(default_factory=list)
-    marks: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[LaneMark] = field(default_factory=list)
 
 
 async def _lanes(
@@ -274,22 +275,22 @@ async def _add_recent(visit: Visit, frame: Frame, lanes: list[_Lane]) -> None:
                 lane.runs.setdefault(run["id"], run)
 
 
-def _ran(visit: Visit, frame: Frame, run: dict[str, Any]) -> dict[str, Any]:
+def _ran(visit: Visit, frame: Frame, run: dict[str, Any]) -> LaneMark:
     start = parse(run.get("started_at") or run["planned_for"])
     still = frame.now if run["status"] == "running" else start
     stop = parse(run["finished_at"]) if run.get("finished_at") else still
     left = frame.share(start)
     word = visit.reader.translate(run["status"].replace("_", " "))
-    return {
-        "left": left,
-        "width": max(frame.share(stop) - left, 0.35),
-        "css": f"m-{STATUS_SHAPES.get(run['status'], 'wait')}",
-        "title": f"#{run['number']} {word}, {visit.reader.absolute(start)}",
-        "href": f"/console/runs/{run['id']}",
-    }
+    return LaneMark(
+        left,
+        frame.width(left, stop),
+        f"m-{STATUS_SHAPES.get(run['status'], 'wait')}",
+        f"#{run['number']} {word}, {visit.reader.absolute(start)}",
+        f"/console/runs/{run['id']}",
+    )
 
 
-def _planned_mark(visit: Visit, frame: Frame, item: dict[str, Any]) -> dict[str, Any]:
+def _planned_mark(visit: Visit, frame: Frame, item: dict[str, Any]) -> LaneMark:
     start = parse(item["starts_at"])
     expected = timedelta(milliseconds=item["expected_duration_ms"] or 0)
     stop = parse(item["last_for"]) if item["last_for"] else start + expected
@@ -301,13 +302,9 @@ def _planned_mark(visit: Visit, frame: Frame, item: dict[str, Any]) -> dict[str,
         each for each in (visit.reader.absolute(start), many, took, fate, *item["notes"]) if each
     )
     css = "planned series" if item["last_for"] else "planned"
-    return {
-        "left": left,
-        "width": max(frame.share(stop) - left, 0.35),
-        "css": css if item["fate"] == "runs" else f"{css} not",
-        "title": words,
-        "href": f"/console/jobs/{item['job_id']}",
-    }
+    if item["fate"] != "runs":
+        css += " not"
+    return LaneMark(left, frame.width(left, stop), css, words, f"/console/jobs/{item['job_id']}")
 
 
 # ---- the list

@@ -27,7 +27,11 @@ class Frame:
 
     def share(self, at: datetime) -> float:
         """Where an instant lies, in percent of the width."""
-        return round(min(max((at - self.begin) / (self.end - self.begin), 0.0), 1.0) * 100, 3)
+        return round(min(max((at - self.begin) / (self.end - self.begin), 0.0), 1.0) * 100, 2)
+
+    def width(self, left: float, stop: datetime) -> float:
+        """How wide a mark from `left` to an instant is; the narrowest can still be seen."""
+        return round(max(self.share(stop) - left, 0.35), 2)
 
 
 def week_grid(

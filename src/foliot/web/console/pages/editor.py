@@ -18,17 +18,20 @@ from foliot.web.console.graphs import neighbours_graph
 from foliot.web.console.pages.job import actor_name, member_names, neighbours
 from foliot.web.console.pages.job_form import (
     BLANK,
+    FOLDED,
     KINDS,
+    LABELS,
     MOST_ROWS,
     Fields,
     body_of,
     changes_of,
     field_at,
+    field_label,
     fields_of,
     is_id,
     schedule_of,
 )
-from foliot.web.console.pages.jobs import ANY_STATUS
+from foliot.web.console.pages.jobs import names_of
 from foliot.web.console.session import api_of
 from foliot.web.console.site import (
     SECURITY_HEADERS,
@@ -41,7 +44,7 @@ from foliot.web.console.site import (
     render,
     shell_of,
 )
-from foliot.web.console.text import filter_value
+from foliot.web.console.text import filter_value, html
 from foliot.wire.jobs import WEEK
 
 TIMES = 10
@@ -53,8 +56,6 @@ EXAMPLES = (
     "on the 1st of every month at 6am",
 )
 OVERLAPS = ("skip", "queue", "queue_one", "cancel_running", "concurrent")
-MISFIRES = ("latest", "all", "skip")
-STRATEGIES = ("list", "fixed", "exponential", "interval_exponential", "none")
 REFUSED = (400, 409, 412, 422)
 NOTIFY = ("email", "slack", "whatsapp", "email+slack", "nobody")
 
@@ -95,12 +96,9 @@ async def schema_of(visit: Visit, type_name: str) -> list[SchemaField]:
 
 async def upstream_names(visit: Visit, job: dict[str, Any]) -> dict[str, str]:
     """Names of the jobs that it depends on, by id. Two of one name are left to their ids."""
-    ids = [each["job"] for each in job["depends_on"][:MOST_ROWS]]
-    if not ids:
-        return {}
-    found = await visit.api.get("/jobs", q=f"id:{','.join(ids)} {ANY_STATUS}", limit=MOST_ROWS)
-    names = [each["name"] for each in found["items"]]
-    return {each["id"]: each["name"] for each in found["items"] if names.count(each["name"]) == 1}
+    found = await names_of(visit, [each["job"] for each in job["depends_on"][:MOST_ROWS]])
+    names = list(found.values())
+    return {job_id: name for job_id, name in found.items() if names.count(name) == 1}
 
 
 async def form_context(
@@ -128,20 +126,33 @@ async def form_context(
     for each in schema:
         fields.setdefault(f"config_{each.name}", "")
     rows = sum(1 for place in range(MOST_ROWS) if fields.get(f"dep_job_{place}"))
-    wrong: dict[str, list[str]] = {}
-    for error in refusal.problem.get("errors", []) if refusal else []:
-        wrong.setdefault(field_at(error["pointer"], fields), []).append(
-            f"{error['message']} {error.get('hint') or ''}".strip()
-        )
+    wrong, problems = wrong_fields(visit, fields, schema, refusal) if refusal else ({}, [])
     return {
         "fields": fields | {"timezone": fields["timezone"] or me["workspace"]["default_timezone"]},
-        "job": job, "problems": refusal.sentences if refusal else [], "wrong": wrong, "etag": etag, "base": job["revision"] if job else "",
+        "job": job, "problems": problems, "wrong": wrong, "labels": LABELS,
+        "opened": {part for part, names in FOLDED.items() if any(each.startswith(names) for each in wrong)}, "etag": etag, "base": job["revision"] if job else "",
         "kinds": KINDS, "examples": EXAMPLES, "types": [each for each in types["items"] if each["enabled"] or each["name"] == fields["type"]],
-        "schema": schema, "overlaps": OVERLAPS, "misfires": MISFIRES, "strategies": STRATEGIES, "zones": sorted(available_timezones()),
+        "schema": schema, "overlaps": OVERLAPS, "zones": sorted(available_timezones()),
         "week": WEEK, "calendars": calendars["items"], "members": sorted(set(members.values())),
         "notify_choices": NOTIFY, "defaults": defaults,
         "dep_rows": range(min(max(rows + 1, 2 if fields["kind"] == "after" else 1), MOST_ROWS)), "conflict": conflict, **shown,
     }  # fmt: skip
+
+
+def wrong_fields(
+    visit: Visit, fields: Fields, schema: list[SchemaField], refusal: ApiRefusal
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The messages beside each field, and those above the form: each leads to its field."""
+    wrong: dict[str, list[str]] = {}
+    problems: list[str] = []
+    for pointer, message in refusal.field_errors:
+        name = field_at(pointer, fields)
+        wrong.setdefault(name, []).append(message)
+        label = visit.reader.translate(field_label(name, schema))
+        problems.append(
+            html('<a href="#{}">{}</a>: {}', name.replace(".", "-"), label, message) if pointer else message
+        )
+    return wrong, problems or refusal.sentences
 
 
 async def preview_of(visit: Visit, fields: Fields, job: dict[str, Any] | None = None) -> Context:

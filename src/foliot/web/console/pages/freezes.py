@@ -10,10 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foliot.web.console.api import ApiRefusal, read_number
-from foliot.web.console.pages.form_routes import instant_of, member_names, words
+from foliot.web.console.pages.form_routes import LONGEST_LIST, instant_of, member_names, words
+from foliot.web.console.pages.jobs import names_of
 from foliot.web.console.site import Context, Visit, action, done, page
 from foliot.web.console.text import parse
 
+NAMED_JOBS = 3  # of a freeze in the list
 FIELDS = ("reason", "scope", "tags", "queues", "jobs", "start_at", "end_at", "after", "per_minute", "running")
 
 
@@ -27,8 +29,13 @@ async def freeze_list(visit: Visit) -> Context:
         member_names(visit),
         _preview(visit, wanted),
     )
+    shown = [
+        each for frozen in (*found["items"], *past["items"]) for each in frozen["scope"]["jobs"][:NAMED_JOBS]
+    ]
     return {
         "freezes": found["items"],
+        "named_jobs": NAMED_JOBS,
+        "job_names": await names_of(visit, list(dict.fromkeys(shown))[:LONGEST_LIST]),
         "past": [each for each in past["items"] if each["status"] == "over"],
         "next_cursor": past["next_cursor"],
         "names": names,

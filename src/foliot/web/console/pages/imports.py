@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -26,6 +29,7 @@ EMPTY: Context = {
     "timezone": "",
     "shadow": "",
     "outcome": None,
+    "shared_notes": {},
     "problems": [],
 }
 
@@ -46,12 +50,19 @@ async def import_text(visit: Visit) -> Response:
     query = {} if visit.field("step") == "import" else {"dry_run": "true"}
     status = 200
     try:
-        found["outcome"] = await visit.api.call("POST", "/imports", body, params=query)
+        outcome = await visit.api.call("POST", "/imports", body, params=query)
+        found |= {"outcome": outcome, "shared_notes": shared_notes(outcome["records"])}
     except ApiRefusal as refusal:
         if refusal.status not in (400, 413, 422):
             raise
         found["problems"], status = refusal.sentences, refusal.status
     return render(visit, "imports.html", {**await shell_of(visit), "active": "jobs", **found}, status)
+
+
+def shared_notes(records: list[dict[str, Any]]) -> dict[str, int]:
+    """Notes that several records have, and how many: the page says each of them once."""
+    counted = Counter(note for each in records for note in dict.fromkeys(each["notes"]))
+    return {note: count for note, count in counted.items() if count > 1}
 
 
 ROUTES = [Route("/import", import_form), Route("/import", import_text, methods=["POST"])]

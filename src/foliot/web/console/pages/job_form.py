@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from foliot.web.console.api import field_refusal, read_json, read_number
+from foliot.web.console.api import field_refusal, label_at, read_json, read_number
 from foliot.web.console.forms import SchemaField
 from foliot.wire.jobs import WEEK, JobFields
 
@@ -43,6 +43,22 @@ BLANK: Fields = {
     "kind": "words", "when": "every weekday at 9am", "timezone": "", "config": "", "payload": "", "tags": "", "start_at": "", "end_at": "", "max_runs": "",
     "note": "", "notify": "", "notify_to": "", **dict.fromkeys((*PLAIN, *RETRY, *WINDOW), ""), "type": "http", "window_otherwise": "defer",
 }  # fmt: skip
+# Labels of the fields, for the form and for its refusals. Fields of the type's config have those of their schema.
+LABELS: Mapping[str, str] = {
+    "name": "Name", "when": "Schedule", "timezone": "Time zone", "type": "Type", "config": "Configuration (JSON)", "payload": "Payload (JSON)",
+    "retry_max": "Retries", "retry_strategy": "Waits between them", "retry_delays": "Waits before each retry", "retry_base": "First wait",
+    "retry_cap": "Longest wait", "timeout": "Timeout", "misfire": "Times missed while Foliot was down", "overlap": "When the run before is still going",
+    "dep_job": "Jobs that it follows", "depends_when": "With several", "window_start": "From", "window_end": "To", "window_otherwise": "Outside of them",
+    "calendars": "Calendars", "start_at": "Not before", "end_at": "Not after", "max_runs": "Most runs", "description": "Description",
+    "tags": "Tags", "owner": "Owner", "queue": "Queue", "notify": "Failures go to", "notify_to": "Recipients", "note": "What changed, and why (optional)",
+}  # fmt: skip
+# The folded parts of the form and the beginnings of their fields: a part with a refused field is open.
+FOLDED: Mapping[str, tuple[str, ...]] = {
+    "payload-box": ("payload",),
+    "more": ("retry_", "timeout", "misfire", "overlap"),
+    "before": ("dep_", "depends_when", "window_", "calendars", "start_at", "end_at", "max_runs"),
+    "about": ("description", "tags", "owner", "queue", "notify"),
+}
 # The parts of a job and the fields that make them. Names with a * stand for all fields that begin so.
 PARTS: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in PLAIN},
@@ -296,6 +312,13 @@ def json_object(name: str, raw: str) -> dict[str, Any]:
     return value
 
 
+def field_label(name: str, schema: list[SchemaField]) -> str:
+    """The label of a field of the form."""
+    of_type = {f"config_{each.name}": each.label for each in schema}
+    known = "dep_job" if name.startswith("dep_job_") else name
+    return of_type.get(name) or LABELS.get(known) or label_at(name)
+
+
 def field_at(pointer: str, fields: Fields) -> str:
     """The field of the form that a pointer of the API means."""
     first, *rest = pointer.strip("/").split("/")
@@ -308,5 +331,7 @@ def field_at(pointer: str, fields: Fields) -> str:
     if first == "depends_on":
         return f"dep_job_{rest[0]}" if rest else "dep_job_0"
     if first == "window":
-        return "window_end" if rest == ["end"] else "window_start"
+        return f"window_{rest[0]}" if rest and f"window_{rest[0]}" in fields else "window_start"
+    if first == "notify":
+        return "notify_to" if rest and rest[0] == "recipients" else "notify"
     return {"words": "when", "expr": "when", "every": "when", "at": "when"}.get(first, first)

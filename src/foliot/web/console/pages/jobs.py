@@ -206,6 +206,14 @@ def target_of(ids: list[str], query: str) -> dict[str, Any]:
     return {"ids": ids} if ids else {"q": query}
 
 
+async def names_of(visit: Visit, job_ids: list[str]) -> dict[str, str]:
+    """Names of jobs by id, whatever their status; at most a page of them."""
+    if not job_ids:
+        return {}
+    found = await visit.api.get("/jobs", q=f"id:{','.join(job_ids)} {ANY_STATUS}", limit=len(job_ids))
+    return {each["id"]: each["name"] for each in found["items"]}
+
+
 async def apply_bulk(visit: Visit) -> Response:
     """Do the action: one call of the API, which lasts ten seconds at most. The page goes on with what is left."""
     name, query = visit.field("action"), visit.field("q")
@@ -228,10 +236,12 @@ async def apply_bulk(visit: Visit) -> Response:
             result[count] += read_number(count, before) if before else 0
         unchanged = {each["id"] for each in result["results"]}
         changed = [each for each in ids if each not in unchanged] if name in UNDO else []
+        named = result["results"][:MOST_NAMED]
+        names = await names_of(visit, [each["id"] for each in named])
         context |= {
             "result": result,
             "whole": result["done"] + result["already"] + result["failed"] + result["remaining"],
-            "named": result["results"][:MOST_NAMED],
+            "named": [{**each, "name": names.get(each["id"], each["id"])} for each in named],
             "undo_name": UNDO.get(name),
             "changed": changed,
         }

@@ -56,7 +56,7 @@ async function refresh() {
     else replace(old, next);
   }
 }
-function hint() { if (!timer) timer = setTimeout(refresh, Math.max(1000, restUntil - performance.now())); }
+function hint() { if (!timer && said.liveUrl) timer = setTimeout(refresh, Math.max(1000, restUntil - performance.now())); }
 function release() {
   for (const [id, next] of held) {
     const old = document.getElementById(id);
@@ -81,7 +81,7 @@ function showLive() {
   if (word) word.textContent = paused ? toggle.dataset.off : on || !stream ? toggle.dataset.on : toggle.dataset.lost;
 }
 function connect() {
-  if (stream || paused || document.hidden || !$("[data-live]")) return;
+  if (stream || paused || document.hidden || !said.liveUrl || !$("[data-live]")) return; // the answer to a form has no address of its own
   stream = new EventSource(said.liveUrl);
   stream.onerror = showLive;
   stream.onopen = () => { showLive(); hint(); }; // what happened between the page and its stream sent no event
@@ -92,7 +92,7 @@ document.addEventListener("visibilitychange", () => { if (document.hidden) disco
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", connect);
 setInterval(() => { if (!document.hidden && stream && stream.readyState !== 1) { if (stream.readyState === 2) { disconnect(); connect(); } hint(); } }, 30000);
-if (toggle) {
+if (toggle && said.liveUrl) {
   toggle.hidden = false;
   toggle.addEventListener("click", () => {
     paused = !paused;
