@@ -250,7 +250,7 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("behind a live run", behind_a_run, Verdict.WILL_RUN, "if run 1, which is live now, has ended by then", "skipped overlap"),
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
     ("limit", at_limit, Verdict.WILL_RUN, "if a place under its limit is free (concurrency key db: 1 of 1 in use now)", "waiting limit"),
-    ("full worker", full_worker, Verdict.WILL_RUN, "if a worker has a free place by then (the only place of the workers that serve it is taken now)", "ready"),
+    ("full worker", full_worker, Verdict.WILL_RUN, "if a worker has a free place by then; now the only place of the workers that serve it is taken", "ready"),
     ("quota used up", quota_used_up, Verdict.WILL_NOT_RUN, "the quota of fires per day is used up for today", "skipped quota"),
     ("budget used up", budget_used_up, Verdict.WILL_NOT_RUN, "a budget of the workspace is used up until its day or month ends", "skipped budget"),
     ("paused by the breaker", broken, Verdict.WILL_NOT_RUN, "the job is paused", None),
@@ -268,7 +268,7 @@ WAITS = {
     "no worker": "no worker serves queue default for type python now (no worker is alive)",
     "host away": "host edge has been offline since",
     "limit": "its limit is full now (concurrency key db: 1 of 1 in use)",
-    "full worker": "the only place of the workers that serve it is taken now",
+    "full worker": "now the only place of the workers that serve it is taken",
 }
 
 
@@ -464,7 +464,7 @@ async def test_a_worker_that_keeps_its_last_places_for_other_workspaces_is_full(
     waits = await harness.run_manually(await harness.job("waiter", Manual()))
     scope = Scope(harness.workspace, ADA)
     said = (await explain_run(harness.database, scope, waits)).explanation
-    assert "holds as many places as it may on the workers that serve it (1 of 2 are taken" in said.sentence
+    assert "has all the places that it gets from the workers that serve it (1 of 2 are taken" in said.sentence
     assert said.facts[0].startswith("Taken by run 1 of holder (worker default, since")
     assert said.facts[0].endswith("UTC).")
     harness.owner.execute("UPDATE foliot.workers SET capacity = 4 WHERE name = 'default'")  # a permit is free

@@ -140,8 +140,8 @@ class BusyWorkers:
         """`all 2 places of the workers that serve it are taken`."""
         if self.taken < self.places:
             return (
-                f"its workspace holds as many places as it may on the workers that serve it"
-                f" ({self.taken} of {self.places} are taken, the others are kept for other workspaces)"
+                "its workspace has all the places that it gets from the workers that serve it"
+                f" ({self.taken} of {self.places} are taken, and the rest is for other workspaces)"
             )
         taken = "the only place" if self.places == 1 else f"all {self.places} places"
         return f"{taken} of the workers that serve it {'is' if self.places == 1 else 'are'} taken"

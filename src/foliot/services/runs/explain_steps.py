@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from foliot.domain.access import name_person
 from foliot.domain.definition import Rules, Spec
@@ -65,6 +65,7 @@ async def load_firing_notes(tx: Tx) -> AsyncIterator[str]:
 
 
 MOST_START_NOTES = 100  # kinds of runs that one agenda looks into
+SOON = timedelta(hours=1)  # a full worker or limit says nothing about later times
 
 
 class StartNotes:
@@ -75,26 +76,30 @@ class StartNotes:
 
     def __init__(self, tx: Tx, workspace_id: WorkspaceId) -> None:
         self._tx, self._workspace_id = tx, workspace_id
-        self._known: dict[tuple[str, str, Target | None, str | None], tuple[str, ...]] = {}
+        self._known: dict[tuple[str, str, Target | None, str | None, bool], tuple[str, ...]] = {}
         self._workers: list[AliveWorker] | None = None
 
-    async def of(self, job: Job, spec: Spec) -> tuple[str, ...]:
-        key = (spec.queue, spec.type, spec.target, spec.concurrency_key)
+    async def of(self, job: Job, spec: Spec, due_at: datetime) -> tuple[str, ...]:
+        is_soon = due_at - self._tx.now <= SOON
+        key = (spec.queue, spec.type, spec.target, spec.concurrency_key, is_soon)
         if key not in self._known:
             if len(self._known) >= MOST_START_NOTES:
                 return ()
-            self._known[key] = tuple([f"Its run would wait: {why}." async for why in self._causes(job, spec)])
+            causes = [each async for each in self._causes(job, spec, is_soon=is_soon)]
+            self._known[key] = tuple(f"Its run would wait: {why}." for why in causes)
         return self._known[key]
 
-    async def _causes(self, job: Job, spec: Spec) -> AsyncIterator[str]:
+    async def _causes(self, job: Job, spec: Spec, *, is_soon: bool) -> AsyncIterator[str]:
         if self._workers is None:
             self._workers = await explain_queries.list_alive_workers(self._tx)
         if (
             unserved := await find_unserved(self._tx, self._workspace_id, job, spec, self._workers)
         ) is not None:
             yield unserved[0]
-        elif busy := find_busy(spec, self._workers):
-            yield f"{_busy(busy).words} now"
+        if not is_soon:
+            return
+        if busy := find_busy(spec, self._workers):
+            yield f"now {_busy(busy).words}"
         if (limit := await _limits(self._tx, self._workspace_id, spec.concurrency_key)) is not None:
             yield f"its limit is full now ({limit})"
 
