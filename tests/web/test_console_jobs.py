@@ -15,6 +15,7 @@ from foliot.domain.filters.fields import JOBS
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
+from foliot.web.console.api import Api
 from foliot.web.console.pages import job, job_form, jobs
 from foliot.web.console.site import Visit
 from tests.web.conftest import ApiHarness
@@ -455,6 +456,7 @@ async def test_the_editor_saves_hours_calendars_dependencies_and_alerts(api: Api
         "window_end": "",
         "max_runs": "",
         "notify": "",
+        "notify_to": "",
         f"cal_{made['id']}": "",
     }
     answer = await post(api, f"/console/jobs/{job_id}/save", session, **form | cleared)
@@ -503,6 +505,30 @@ async def test_a_refusal_names_fields_as_the_form_does_and_opens_only_the_parts_
     assert 'aria-describedby="retry_max-wrong"' in late.text
     assert '<details id="more" open' in late.text
     assert '<details id="before" open' not in late.text
+
+
+async def test_all_fields_that_cannot_be_read_are_refused_at_once(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    fields = NEW | {"payload": "{a", "retry_max": "many", "max_runs": "x", "dep_job_0": "no such job"}
+    refused = await post(api, "/console/jobs/save", session, **fields | {"notify_to": "ops@example.com"})
+    named = re.findall(r'<li><a href="#(\w+)">', refused.text)
+    assert named == ["payload", "dep_job_0", "retry_max", "notify", "max_runs"]
+
+
+@pytest.mark.parametrize("path", ["", "jobs", "start", "agenda"])
+async def test_a_page_and_the_shell_around_it_ask_for_the_figures_of_now_once(
+    api: ApiHarness, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    answer = Api._answer
+
+    async def counted(self: Api, method: str, path: str, *rest: Any) -> Any:
+        asked.append(path)
+        return await answer(self, method, path, *rest)
+
+    monkeypatch.setattr(Api, "_answer", counted)
+    await page_of(api, path, await signed_in(api))
+    assert asked.count("/stats/now") == 1
 
 
 async def test_the_answer_to_a_form_is_not_read_again(api: ApiHarness) -> None:

@@ -182,7 +182,8 @@ async def preview_of(visit: Visit, fields: Fields, job: dict[str, Any] | None = 
     refusal = ApiRefusal(answer.status, answer.data)
     if answer.status == HTTPStatus.UNAUTHORIZED:
         raise refusal  # the session has ended
-    return nothing | {"preview_problem": refusal.sentences[0]}
+    said = [message for _, message in refusal.field_errors] or refusal.sentences
+    return nothing | {"preview_problem": said[0]}
 
 
 async def dry_run_of(visit: Visit, fields: Fields, job: dict[str, Any] | None) -> Context:
