@@ -322,6 +322,15 @@ async def test_the_undo_of_an_edit_reverts_only_the_persons_own_change(api: ApiH
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["timeout"] == "2m"
 
 
+async def test_a_change_of_the_owner_is_shown_by_names(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    members = (await api.request("GET", "/members", role="admin")).json()["items"]
+    member = next(each for each in members if each["id"] != made["owner"])
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"owner": member["id"]}, role="admin")
+    page = await page_of(api, f"jobs/{made['id']}", await signed_in(api), tab="changes")
+    assert f'<td class="new">"{member["name"]}"</td>' in page
+
+
 async def test_the_closest_rule_of_each_event_is_shown_and_a_mute_is_one_of_them(api: ApiHarness) -> None:
     made = await api.create_job(name="nightly", tags=["billing"])
     for name, scope in (("everything", {}), ("bills", {"tags": ["billing"]}), ("others", {"tags": ["x"]})):
@@ -589,6 +598,7 @@ async def test_two_edits_of_different_fields_are_merged_on_request(api: ApiHarne
     assert refused.status_code == 412
     assert "admin-acme" in refused.text  # who
     assert "tags" in refused.text[refused.text.index('class="card conflict"') :][:2_000]  # and what
+    assert "banner problem" not in refused.text  # the same once more, with an id for the author
     again = editor_form(refused.text)
     answer = await post(api, path, session, **again | {"merge": "1"})
     assert answer.status_code == 303, answer.text
