@@ -21,6 +21,7 @@ FOLDER = Path(__file__).resolve().parent / "reference"
 MADE = "<!-- Made by `./dev docs` from the code; edit the code instead. -->"
 
 
+@cache
 def pages() -> dict[str, str]:
     return {
         "settings.md": settings(),

@@ -7,6 +7,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,6 +23,7 @@ class Requirements:
     tests: Mapping[str, tuple[str, ...]]  # tests/file.py::test_name, by id
 
 
+@cache
 def load() -> Requirements:
     source = tomllib.loads(SOURCE.read_text())
     tests: dict[str, list[str]] = defaultdict(list)

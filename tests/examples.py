@@ -24,3 +24,11 @@ def seeds(count: int) -> pytest.MarkDecorator:
     """Give the test a `seed`: 0 in `./dev test`, all below `count` in `./dev prove`."""
     others = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count)]
     return pytest.mark.parametrize("seed", [0, *others])
+
+
+def thinned(step: int, all_step: int = 1) -> pytest.MarkDecorator:
+    """Give a walk over many cases a `step`: it takes every `step`th case in `./dev test`, every `all_step`th in `./dev prove`."""
+    return pytest.mark.parametrize(
+        "step",
+        [pytest.param(step, id="some"), pytest.param(all_step, id="all", marks=pytest.mark.slow)],
+    )

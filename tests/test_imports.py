@@ -34,3 +34,11 @@ print({"psycopg", "fastapi", "uvicorn", "foliot.storage", "foliot.services", "fo
 def test_code_of_jobs_imports_context_and_types_without_the_server() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORT_TYPES], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "set()"), done.stderr
+
+
+@pytest.mark.parametrize("module", ["worker_main", "host"])
+def test_workers_and_hosts_do_not_import_the_web(module: str) -> None:
+    """It would cost each of their processes a quarter of its start and 9 MB."""
+    code = f"import sys, foliot.wiring.{module}; print({{'fastapi', 'foliot.web'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "set()"), done.stderr

@@ -106,7 +106,8 @@ async def work(
 ) -> tuple[int, float, float, Any]:
     """Run the worker's loops with one handler until the plan is over."""
     settled, ended = 0, plan.start
-    async with Database(url, clock=plan.clock, size=PoolSize(1, 4)) as database:
+    # Without a pooler, as the worker of `foliot serve` on its private PostgreSQL.
+    async with Database(url, clock=plan.clock, size=PoolSize(1, 4), is_direct=True) as database:
         link = _Counting(database, "bench", LEASE)
         worker = Worker(link, {TYPE: handler}, permits)
         reporter = worker.reporter

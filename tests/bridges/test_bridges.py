@@ -285,6 +285,7 @@ async def test_a_run_that_no_worker_of_the_engine_takes_says_so(
     assert sentence in run.error.message
 
 
+@pytest.mark.slow
 async def test_a_bridge_killed_between_push_and_note_is_followed_by_one_that_finds_the_push(
     bench: Bench, broker: str, login_url: str
 ) -> None:
@@ -356,6 +357,7 @@ async def test_a_run_that_outlives_its_timeout_is_stopped_in_the_engine_and_the_
     assert [each.external_id for each in run.attempts or ()] == [f"foliot-{run_id}-{n}" for n in (1, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", KINDS, ids=lambda kind: kind.type)
 async def test_a_broker_that_is_away_fails_pushes_with_since_when_and_loses_nothing_that_was_pushed(
     engine: QueueEngine, live: Database, tmp_path: Path, owner: psycopg.Connection[Any]

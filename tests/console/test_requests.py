@@ -13,6 +13,8 @@ from foliot.web.console.session import COOKIE
 from tests.console.html import Form, Page
 from tests.console.site import Session, Site, address, page_addresses, paths
 
+# Walks of every route on a server with much in it; tests/web/test_console.py makes each claim on one page.
+pytestmark = pytest.mark.slow
 TARGETS = (
     "//evil.test/console/",
     "https://evil.test/",
@@ -211,10 +213,7 @@ def test_a_role_sees_only_controls_that_it_may_use(site: Site) -> None:
     assert refused == []
 
 
-@pytest.mark.parametrize(
-    "role",
-    ["viewer", "admin", *(pytest.param(each, marks=pytest.mark.slow) for each in ("operator", "editor"))],
-)
+@pytest.mark.parametrize("role", ROLES)
 def test_every_link_that_a_role_sees_opens(site: Site, role: str) -> None:
     found = {
         link for page in open_pages(site, "acme", role) for link in page.links if link.startswith("/console")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -23,25 +24,30 @@ from tests.web.conftest import ApiHarness, api
 
 __all__ = ["api"]  # a fixture of the tests of the web
 pytestmark = pytest.mark.anyio
-OPERATIONS = {
-    operation["operationId"]: (method, path, operation)
-    for method, path, operation in operations(description())
-}
 ENDLESS = {"stream_events"}
 
 
+@cache
+def described() -> dict[str, tuple[str, str, Any]]:
+    """Method, path and description of each operation. Not at import: every process of a test run imports this."""
+    return {
+        operation["operationId"]: (method, path, operation)
+        for method, path, operation in operations(description())
+    }
+
+
 def test_every_operation_with_a_body_has_an_example_and_no_example_is_left_over() -> None:
-    with_body = {name for name, (_, _, operation) in OPERATIONS.items() if "requestBody" in operation}
+    with_body = {name for name, (_, _, operation) in described().items() if "requestBody" in operation}
     assert set(BODIES) == with_body
-    assert set(QUERIES) <= set(OPERATIONS)
+    assert set(QUERIES) <= set(described())
 
 
 async def test_every_example_of_the_reference_is_taken(api: ApiHarness) -> None:
     refused = {}
     works = frozenset({"worker"})
     api.keys["acme", "worker"] = await api.create_key("acme", MemberRole.VIEWER, scopes=works)
-    for name in sorted(set(OPERATIONS) - ENDLESS):
-        method, path, _ = OPERATIONS[name]
+    for name in sorted(set(described()) - ENDLESS):
+        method, path, _ = described()[name]
         query = f"?{QUERIES[name]}" if name in QUERIES else ""
         found = await objects(api, name, path + query + str(BODIES.get(name, "")))
         for known, value in found.items():

@@ -14,7 +14,7 @@ SAMPLE = Path(__file__).with_name("typing_sample.txt")
 def test_a_decorated_function_keeps_its_types_and_options_have_theirs(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text(SAMPLE.read_text())
-    command = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", sample)
+    command = (sys.executable, "-m", "mypy", sample)  # strict, and with the cache of ./dev lint
     reported = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     ).stdout

@@ -118,3 +118,38 @@ def test_the_example_of_a_remote_worker_does_its_two_runs_over_http(
     done = example_server.run("remote_worker.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "greet Ada: succeeded, {'said': 'Hello, Ada!'}" in done.stdout
+
+
+def test_the_example_of_notifications_hears_of_a_failure_and_of_its_end(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("notifications.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    failure, recovery = done.stdout.splitlines()
+    assert failure == "open: [default] check the shop failed: The target answered 404 Not Found."
+    assert recovery.startswith("closed: [default] check the shop recovered")
+
+
+def test_the_example_of_imports_names_the_line_it_rejects_and_switches_the_others_over(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    done = example_server.run("import_crontab.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines[:3]] == ["imported", "imported", "rejected"]
+    assert lines[3].endswith("['unchanged', 'unchanged', 'rejected']")
+    assert lines[4].startswith("Every day at 02:30, Europe/Madrid; shadow mode: True; next: ")
+    assert lines[-1] == "switched over: 2"
+
+
+def test_the_example_of_mcp_sets_a_reminder_and_reads_it(
+    example_server: ExampleServer, tmp_path: Path
+) -> None:
+    pytest.importorskip("mcp")
+    done = example_server.run("mcp_client.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    meaning, made, came, reason = done.stdout.splitlines()
+    assert meaning.startswith("Every weekday at 09:00, Europe/Madrid. First: ")
+    assert "next run" in made
+    assert came == "it came: Water the plants."
+    assert "succeeded" in reason

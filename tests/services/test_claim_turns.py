@@ -95,6 +95,26 @@ async def test_few_workspaces_are_asked_for_once_by_each_claim(
     assert asked == [FIRST_ID] * 3
 
 
+async def test_after_a_small_claim_only_the_next_one_asks_for_workspaces_twice(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for workspace in [1, 2, 3] * 4:
+        put(owner, workspace, clock.now())
+    turns = Turns()
+    assert len(await claimed(database, 1, turns)) == 1
+    assert len(await claimed(database, 3, turns)) == 3  # of the second, the third and the first
+    asked: list[UUID] = []
+    ask = run_queue.workspaces_with_work
+
+    async def noted(*args: Any) -> Any:
+        asked.append(args[3])
+        return await ask(*args)
+
+    monkeypatch.setattr(run_queue, "workspaces_with_work", noted)
+    assert [len(await claimed(database, 3, turns)) for _ in range(2)] == [3, 3]
+    assert asked == [FIRST_ID] * 2
+
+
 async def test_a_workspace_that_a_freeze_has_just_begun_in_hides_nobody_behind_it(
     database: Database, clock: ManualClock, owner: psycopg.Connection[Any]
 ) -> None:

@@ -18,7 +18,7 @@ from tools.simulation.invariants import InvariantBroken
 from tools.simulation.readers import Forecast, Readers
 from tools.simulation.run import Run
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SOME = "(SELECT id FROM foliot.runs WHERE {} ORDER BY id LIMIT 1)"
 STARTED = "started_at IS NOT NULL AND trigger = 'schedule' AND attempt_count = 1 AND status = 'succeeded'"

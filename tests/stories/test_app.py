@@ -68,6 +68,7 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(
     again.wait_for(r'"app.synced".*"made": \[\], "changed": \[\], "same": 4')
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S1-FR-002")
 def test_the_example_of_job_types_runs_and_its_configurations_are_checked(
     start_server: Any, data_dir: Path
@@ -113,6 +114,7 @@ def test_the_example_of_job_types_runs_and_its_configurations_are_checked(
         serving.stop()
 
 
+@pytest.mark.slow
 def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_run(
     start_server: Any, data_dir: Path
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_server_does_not_start_with_an_app_that_does_not_exist(start_server: A
     assert serving.process.wait(60) != 0
 
 
+@pytest.mark.slow
 def test_an_app_that_cannot_be_loaded_is_reported_by_name(start_server: Any, data_dir: Path) -> None:
     (data_dir.parent / "broken.py").write_text("import nowhere\n")
     serving = start_server(FOLIOT_APP="broken:app", FOLIOT_LOG_FORMAT="json")

@@ -43,6 +43,7 @@ def running(folder: Path, command: tuple[str, ...], environ: dict[str, str]) -> 
             process.wait(20)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_bridges_run_against_real_workers(start_server: Any, data_dir: Path) -> None:
     folder = data_dir.parent
     for kind in WORKERS:
@@ -76,6 +77,7 @@ def test_the_examples_of_the_bridges_run_against_real_workers(start_server: Any,
         assert url not in serving.output
 
 
+@pytest.mark.slow
 def test_a_run_whose_worker_is_killed_while_it_waits_is_done_once_by_the_engine(
     start_server: Any, data_dir: Path
 ) -> None:

@@ -52,6 +52,7 @@ def witnessing() -> Iterator[Witness]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_server_killed_before_it_heard_the_answer_tells_again_under_the_same_id(
     start_server: Any, data_dir: Path
 ) -> None:

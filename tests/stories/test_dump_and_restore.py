@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from urllib.request import urlopen
 
+import pytest
+
 from tests.fork_server import FOLIOT, environ_without_foliot, run_foliot
 from tests.stories.server_process import wait_until_warnings_are
 
@@ -17,6 +19,7 @@ def foliot(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return run_foliot(*args, cwd=cwd, timeout=90)
 
 
+@pytest.mark.slow
 def test_a_backup_moves_to_a_new_directory_and_waits_for_the_operators_choice(tmp_path: Path) -> None:
     first, second = ("--data-dir", "first"), ("--data-dir", "second")
     assert foliot("migrate", *first, cwd=tmp_path).stdout.startswith("Applied ")

@@ -85,6 +85,7 @@ def test_a_run_is_followed_to_its_end_and_its_story_survives_a_restart(
         assert (kind, reported["run_id"], reported["job_name"]) == ("run.succeeded", run["id"], "talker")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S2-7", "S2-35")
 def test_a_run_cancelled_by_force_is_stopped_where_it_works_without_waiting_for_a_heartbeat(
     start_server: Any, data_dir: Path
@@ -108,6 +109,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_open_streams_do_not_hold_up_the_end_of_a_server(start_server: Any, data_dir: Path) -> None:
     server = start_server(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_LOG_FORMAT="json")
     [url] = server.wait_for(r'"url": "(http://127\.0\.0\.1:\d+)"').groups()

@@ -35,6 +35,7 @@ def test_the_first_job_of_the_examples_runs_three_times_and_completes(
     assert set(ends) <= {"skipped"}
 
 
+@pytest.mark.slow
 def test_a_body_that_never_ends_gets_its_answer_and_the_server_goes_on(
     start_server: Any, data_dir: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_the_first_start_makes_a_key_and_is_ready(start_installed_server: Any, d
     assert serving.process.returncode == 0
 
 
+@pytest.mark.slow
 def test_killed_with_9_it_starts_again_and_keeps_its_key(start_server: Any, data_dir: Path) -> None:
     first = start_server()
     first.wait_for_url()
@@ -59,6 +60,7 @@ def test_killed_with_9_it_starts_again_and_keeps_its_key(start_server: Any, data
     second.stop()
 
 
+@pytest.mark.usefixtures("used_data_dir")
 def test_a_second_serve_on_one_directory_is_refused_by_name(start_server: Any, data_dir: Path) -> None:
     first = start_server()
     first.wait_for_url()
@@ -72,7 +74,8 @@ def test_a_second_serve_on_one_directory_is_refused_by_name(start_server: Any, d
 
 
 @pytest.mark.requirement("S4-15")
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.usefixtures("used_data_dir")
+@pytest.mark.parametrize("by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_stops_it_in_time_with_connections_open(
     start_installed_server: Any, by: signal.Signals
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_signal_stops_it_in_time_with_connections_open(
     assert [event["event"] for event in serving.events()][-1] == "server.stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("used_data_dir")
 def test_it_stops_in_time_with_postgres_frozen_and_requests_open(start_server: Any, data_dir: Path) -> None:
     serving = start_server(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_WORKER_GRACE="7")
@@ -107,6 +111,7 @@ def test_it_stops_in_time_with_postgres_frozen_and_requests_open(start_server: A
     assert orphans.running(cluster) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("used_data_dir")
 def test_a_second_signal_waits_for_nobody(start_server: Any) -> None:
     serving = start_server(FOLIOT_SHUTDOWN_GRACE="10")
@@ -131,6 +136,7 @@ def test_a_postgres_that_dies_is_started_again_under_the_same_address(start_serv
     assert serving.process.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("used_data_dir")
 def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(start_server: Any) -> None:
     serving = start_server()
@@ -153,6 +159,7 @@ def test_a_taken_port_is_refused_before_anything_starts(start_server: Any, data_
     assert not (data_dir / "postgres").exists()
 
 
+@pytest.mark.slow
 def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(start_server: Any, data_dir: Path) -> None:
     serving = start_server(FOLIOT_LOG_FORMAT="json")
     url = json.loads(serving.wait_for(r'.*"event": "server.started".*')[0])["url"]
@@ -163,6 +170,7 @@ def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(start_server: 
     assert key not in serving.output
 
 
+@pytest.mark.slow
 def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(
     start_server: Any, tmp_path: Path
 ) -> None:
@@ -183,6 +191,7 @@ def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(
         server.stop()
 
 
+@pytest.mark.slow
 def test_what_the_environment_says_of_other_servers_does_not_reach_ours(start_server: Any) -> None:
     serving = start_server(
         PGOPTIONS="-c default_transaction_read_only=on",
@@ -209,6 +218,7 @@ def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(start_serve
     serving.wait_for("Did you mean FOLIOT_PORT?")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("used_data_dir")
 def test_nothing_listens_after_it_has_stopped(start_server: Any) -> None:
     serving = start_server()

@@ -73,6 +73,7 @@ def test_lines_of_a_command_are_there_while_it_runs_and_its_exit_code_or_signal_
         assert wait_for(client, done.id, "succeeded").output["stdout_tail"] == '{"n": 1}'
 
 
+@pytest.mark.slow
 def test_a_host_that_was_not_set_to_allow_commands_does_none_and_its_runs_say_why(fleet: Fleet) -> None:
     fleet.open()
     host = fleet.start("--name", "h1", FOLIOT_ALLOW_COMMANDS="yes")  # a setting for workers, not for hosts
@@ -92,6 +93,7 @@ def test_a_host_that_was_not_set_to_allow_commands_does_none_and_its_runs_say_wh
     assert (fleet.folder / "done").exists()
 
 
+@pytest.mark.slow
 def test_a_command_past_its_timeout_is_ended_with_all_it_has_started(fleet: Fleet) -> None:
     host = ready(fleet)
     with fleet.client() as client:
@@ -104,6 +106,7 @@ def test_a_command_past_its_timeout_is_ended_with_all_it_has_started(fleet: Flee
     assert host.process.poll() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("force", [False, True])
 def test_a_cancel_reaches_the_host_at_once_and_ends_a_command_with_all_it_has_started(
     fleet: Fleet, *, force: bool
@@ -119,6 +122,7 @@ def test_a_cancel_reaches_the_host_at_once_and_ends_a_command_with_all_it_has_st
         wait_for(client, again.id, "succeeded")
 
 
+@pytest.mark.slow
 def test_a_host_that_is_killed_takes_its_commands_along(fleet: Fleet) -> None:
     host = ready(fleet)
     with fleet.client() as client:

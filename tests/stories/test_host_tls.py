@@ -66,6 +66,7 @@ def test_a_host_works_over_tls_by_whichever_way_it_learns_whom_to_trust(
         assert {each.status for each in client.hosts.list().items} == {"online"}
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_trusted_gets_nothing_and_the_host_says_why(
     fleet: Fleet, secure: str, authority: Authority, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_worker_with_nothing_but_a_key_serves_the_queues_of_its_workspace(flee
             worker.end()
 
 
+@pytest.mark.slow
 def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
     fleet: Fleet, installation: Installation
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(
         wait_for(client, manual.id, "succeeded")
 
 
+@pytest.mark.slow
 def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(fleet: Fleet) -> None:
     fleet.open(FOLIOT_ARTIFACT_BYTES="1000")
     fleet.start_host("h1", "pvp")
@@ -116,6 +118,7 @@ def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_i
         assert refused.artifacts == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S2-12")
 def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and_done_by_the_host(
     fleet: Fleet,
@@ -164,6 +167,7 @@ def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(flee
     assert len(succeeded) == len(set(succeeded)), "two executions under one fence"
 
 
+@pytest.mark.slow
 def test_a_run_whose_host_is_killed_is_lost_and_repeated_when_the_host_is_back(fleet: Fleet) -> None:
     fleet.open()
     host = fleet.start_host("h1", "pvp")
@@ -180,6 +184,7 @@ def test_a_run_whose_host_is_killed_is_lost_and_repeated_when_the_host_is_back(f
     assert fleet.executions("began") == [(str(run.id), 1, 1), (str(run.id), 2, 2)]
 
 
+@pytest.mark.slow
 def test_the_result_of_a_host_frozen_past_its_lease_is_refused(fleet: Fleet) -> None:
     serving = fleet.open()
     host = fleet.start_host("h1", "pvp")
@@ -199,6 +204,7 @@ def test_the_result_of_a_host_frozen_past_its_lease_is_refused(fleet: Fleet) -> 
     assert [fence for _, _, fence in fleet.executions("ended")] == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(fleet: Fleet) -> None:
     serving = fleet.open(FOLIOT_WORKER_LEASE="60")
     host = fleet.start_host("h1", "pvp")
@@ -217,6 +223,7 @@ def test_a_server_restarted_in_the_middle_of_a_run_takes_its_result_afterwards(f
     assert host.process.poll() is None
 
 
+@pytest.mark.slow
 def test_a_host_that_is_asked_to_stop_hands_back_what_it_cannot_finish(fleet: Fleet) -> None:
     fleet.open()
     host = fleet.start_host("h1", "pvp")
@@ -233,6 +240,7 @@ def test_a_host_that_is_asked_to_stop_hands_back_what_it_cannot_finish(fleet: Fl
         assert done.error is None
 
 
+@pytest.mark.slow
 def test_a_host_with_a_key_that_is_not_for_workers_is_refused_with_the_reason(fleet: Fleet) -> None:
     fleet.open()
     admin = (fleet.data_dir / "admin.key").read_text().strip()

@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foliot import Client
 from tests.stories.installation import EVERY_SECOND, Installation, start_node
 from tests.stories.server_process import ServerProcess, get_json, wait_until, wait_until_readiness_is
@@ -40,6 +42,7 @@ def test_a_killed_http_process_comes_back_and_the_engine_does_not_notice(
     assert not any(map(is_alive, http_pids(serving)))
 
 
+@pytest.mark.slow
 def test_runs_start_while_the_http_process_is_frozen(start_server: Any, installation: Installation) -> None:
     serving = start_node(start_server, installation, FOLIOT_LOG_FORMAT="json")
     [pid] = http_pids(serving)
@@ -54,6 +57,7 @@ def test_runs_start_while_the_http_process_is_frozen(start_server: Any, installa
     assert not is_alive(pid)
 
 
+@pytest.mark.slow
 def test_a_killed_node_leaves_no_http_process_behind(start_server: Any, installation: Installation) -> None:
     serving = start_node(start_server, installation, FOLIOT_LOG_FORMAT="json", FOLIOT_API_PROCESSES="2")
     wait_until(lambda: len(http_pids(serving)) == 2, "two HTTP processes")
@@ -65,6 +69,7 @@ def test_a_killed_node_leaves_no_http_process_behind(start_server: Any, installa
     assert get_json(f"{again.wait_for_url()}/healthz") == (200, {"status": "alive"})
 
 
+@pytest.mark.slow
 def test_two_http_processes_serve_one_address_and_both_forget_a_revoked_key(
     start_server: Any, installation: Installation, data_dir: Path
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_run_whose_worker_is_killed_is_lost_and_repeated_under_a_higher_fence(
     assert '"worker.died"' in serving.output
 
 
+@pytest.mark.slow
 def test_the_result_of_a_worker_frozen_past_its_lease_is_refused(
     start_server: Any, installation: Installation
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_result_of_a_worker_frozen_past_its_lease_is_refused(
     assert attempts == [(1, "lost"), (2, "succeeded")]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S0-15")
 def test_a_serve_killed_in_the_middle_of_everything_loses_and_doubles_nothing(
     start_server: Any, installation: Installation
@@ -137,6 +139,7 @@ def test_a_serve_killed_in_the_middle_of_everything_loses_and_doubles_nothing(
     assert set(installation.statuses()) <= {"succeeded", "skipped", None}
 
 
+@pytest.mark.slow
 def test_a_serve_killed_before_its_commit_has_recorded_nothing_and_the_next_one_does(
     start_server: Any, installation: Installation
 ) -> None:
@@ -156,6 +159,7 @@ def test_a_serve_killed_before_its_commit_has_recorded_nothing_and_the_next_one_
     assert len(installation.executions("done")) == installation.statuses().total() == 1
 
 
+@pytest.mark.slow
 def test_a_signal_under_load_hands_runs_back_without_spending_anything(
     start_server: Any, installation: Installation
 ) -> None:
@@ -175,6 +179,7 @@ def test_a_signal_under_load_hands_runs_back_without_spending_anything(
     assert sorted(fence for _, _, fence in installation.executions("ended")) == [1, 1, *[2] * 10]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
 def test_postgresql_restarted_under_load_costs_time_and_nothing_else(
     start_server: Any, installation: Installation, by: signal.Signals
@@ -194,6 +199,7 @@ def test_postgresql_restarted_under_load_costs_time_and_nothing_else(
     installation.check_every_success_was_witnessed()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 def test_behind_a_pooler_that_is_killed_under_load_nothing_is_lost(
     start_server: Any, installation: Installation
@@ -216,6 +222,7 @@ def test_behind_a_pooler_that_is_killed_under_load_nothing_is_lost(
     installation.check_every_success_was_witnessed()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-8")
 def test_code_that_blocks_the_worker_does_not_cost_it_its_lease(
     start_server: Any, installation: Installation
@@ -232,6 +239,7 @@ def test_code_that_blocks_the_worker_does_not_cost_it_its_lease(
     assert "worker.struck_off" not in serving.output
 
 
+@pytest.mark.slow
 def test_code_that_blocks_the_worker_past_its_deadline_is_ended_with_it(
     start_server: Any, installation: Installation
 ) -> None:

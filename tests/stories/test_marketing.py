@@ -199,6 +199,7 @@ async def test_one_of_ten_jobs_is_paused_and_does_not_run(agency: Agency) -> Non
     assert agency.ran["job 3"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S1-EC-3", "S1-NFR-003", "S1-SC-002", "S1-SC-007")
 def test_a_server_killed_in_a_run_interrupts_it_and_a_second_one_repeats_it_on_request(
     start_server: Any, installation: Installation, data_dir: Path

@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foliot import Client
 from foliot.wire.runs import RunOut
 from tests.stories.installation import Installation, start_node
@@ -84,6 +86,7 @@ def test_whatever_a_job_does_its_end_is_recorded_and_the_others_go_on(
     assert installation.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_signal_under_load_ends_commands_with_their_families_and_hands_them_back(
     start_server: Any, installation: Installation
 ) -> None:

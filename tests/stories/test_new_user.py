@@ -89,6 +89,7 @@ def succeeded(foliot: Client, job: UUID) -> list[Any]:
     return list(foliot.jobs.each_run(job, status="succeeded"))
 
 
+@pytest.mark.slow
 def test_a_new_user_gets_along_by_the_python_client(folder: Path, url: str) -> None:
     key = (folder / ".foliot" / "admin.key").read_text().strip()
     with Client(url, key) as foliot:
@@ -117,6 +118,7 @@ def test_a_new_user_gets_along_by_the_python_client(folder: Path, url: str) -> N
         assert not [job for job in foliot.jobs.each() if job.name.startswith("python ")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="this path is curl's")
 def test_a_new_user_gets_along_by_curl(folder: Path, url: str) -> None:
     key = (folder / ".foliot" / "admin.key").read_text().strip()

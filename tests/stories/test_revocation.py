@@ -60,7 +60,7 @@ def call(url: str, key: str, method: str = "GET", body: dict[str, Any] | None = 
         return refused.code, json.load(refused)
 
 
-@pytest.mark.parametrize("hears", [True, False])
+@pytest.mark.parametrize("hears", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_key_that_one_node_revokes_is_refused_by_the_other(
     tmp_path: Path, owner_url: str, empty_url: str, hears: bool
 ) -> None:

@@ -196,6 +196,7 @@ def rows(owner_url: str) -> Iterator[str]:
                 yield row
 
 
+@pytest.mark.slow
 def test_the_first_start_keeps_a_key_that_is_rotated_without_a_restart_and_a_wrong_one_is_reported(
     start_server: Any, data_dir: Path, peer: Peer
 ) -> None:

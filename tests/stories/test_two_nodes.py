@@ -60,6 +60,7 @@ def third(start: Start) -> ServerProcess:
     return serving
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S1-NFR-003", "S1-A1")
 def test_nodes_of_any_split_share_the_work_and_outlive_each_other(
     start: Start, installation: Installation

@@ -124,8 +124,15 @@ async def api(database: Database) -> AsyncIterator[ApiHarness]:
 @pytest.fixture(scope="module")
 async def shared_api(server: Databases) -> AsyncIterator[ApiHarness]:
     """Shared by the tests of a module that change nothing: they only read, or are refused."""
+    async with open_fresh_api(server, ManualClock()) as made:
+        yield made
+
+
+@asynccontextmanager
+async def open_fresh_api(server: Databases, clock: ManualClock) -> AsyncIterator[ApiHarness]:
+    """The API on a database of its own, for fixtures that many tests share."""
     with server.fresh() as url:
-        async with Database(pool_url(url), clock=ManualClock()) as database, open_api(database) as made:
+        async with Database(pool_url(url), clock=clock) as database, open_api(database) as made:
             yield made
 
 

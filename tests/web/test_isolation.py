@@ -15,6 +15,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from docs.api_reference import description
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import WorkspaceId
 from foliot.storage.queries import SqlQuery
@@ -22,7 +23,6 @@ from foliot.storage.queries import sql as named
 from foliot.storage.tx import Database, Role, Tx
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
-from foliot.web.openapi import describe_api
 from tests.web.canaries import CANARY, FRAGMENT, KEY, CanaryData, plant_canaries, sent_bodies
 from tests.web.conftest import ApiHarness, open_api
 
@@ -120,7 +120,7 @@ async def stand(server: Databases) -> AsyncIterator[Stand]:
             Database(pool_url(url), clock=clock) as database,
             open_api(database, stopping=True) as api,
         ):
-            made = Stand(api, CanaryData(), describe_api(api.http._transport.app), [])  # type: ignore[attr-defined]
+            made = Stand(api, CanaryData(), description(), [])
             overhear(patch, made.ran)
             made.canaries = await plant_canaries(api, clock)
             works = await api.create_key("globex", MemberRole.ADMIN, scopes=frozenset({"worker"}))
@@ -212,7 +212,9 @@ async def test_a_body_that_takes_an_id_is_tried_with_the_ids_of_others(stand: St
     assert wanted - sent_bodies(stand.canaries).keys() == set(), "teach sent_bodies what these take"
 
 
-@pytest.mark.parametrize("role", ["admin", "viewer", "worker"])
+@pytest.mark.parametrize(
+    "role", ["admin", *(pytest.param(each, marks=pytest.mark.slow) for each in ("viewer", "worker"))]
+)
 async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     stand: Stand, role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -230,6 +232,7 @@ async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     assert await stand.seen_by_owner() == before
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S4-27")
 async def test_no_operation_gives_an_agent_a_word_of_what_others_own(stand: Stand) -> None:
     key = await stand.api.create_key("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)

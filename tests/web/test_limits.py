@@ -17,8 +17,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def strict_town(database: Database) -> AsyncIterator[ApiHarness]:
-    """Every key may send two requests at once, a workspace six, an address three wrong keys."""
+async def strict_town(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ApiHarness]:
+    """Every key may send two requests at once, a workspace six, an address three wrong keys. No time passes between them."""
+    monkeypatch.setattr("foliot.web.rate_limits.monotonic", lambda: 1_000.0)
     quotas = Quotas(jobs=2, key_requests_per_second=1, requests_per_second=3)
     async with open_api(database, authenticator=Authenticator(database, quotas), rates=RateLimits(3)) as made:
         yield made

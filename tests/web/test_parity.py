@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -130,21 +131,27 @@ TABLE: dict[str, tuple[str | Not, str | Not]] = {
 WORKERS = "/api/v1/worker/"  # the protocol of workers: programs of ours, no people
 
 
-MUTATING = {
-    f"{method.upper()} {path.removeprefix('/api/v1')}"
-    for method, path, _ in operations(description())
-    if method.upper() != "GET" and not path.startswith(WORKERS)
-}
-OFFERED = [row for operation, row in TABLE.items() if operation in MUTATING]
+@cache
+def mutating() -> set[str]:
+    """Not at import: every process of a test run imports this, and the description takes seconds."""
+    return {
+        f"{method.upper()} {path.removeprefix('/api/v1')}"
+        for method, path, _ in operations(description())
+        if method.upper() != "GET" and not path.startswith(WORKERS)
+    }
+
+
+def offered() -> list[tuple[str | Not, str | Not]]:
+    return [row for operation, row in TABLE.items() if operation in mutating()]
 
 
 def test_the_table_names_every_operation_that_changes_something() -> None:
-    assert MUTATING - TABLE.keys() == set(), "say where the command line and the console offer it"
+    assert mutating() - TABLE.keys() == set(), "say where the command line and the console offer it"
 
 
 def test_every_command_of_the_table_exists() -> None:
     known = dict(leaf_commands(typer.main.get_command(app), ()))
-    assert {command for command, _ in OFFERED if isinstance(command, str)} - known.keys() == set()
+    assert {command for command, _ in offered() if isinstance(command, str)} - known.keys() == set()
 
 
 def test_every_command_offers_the_dry_run_that_its_operation_has() -> None:
@@ -161,7 +168,7 @@ def test_every_command_offers_the_dry_run_that_its_operation_has() -> None:
 
 def test_every_form_of_the_table_exists() -> None:
     known = {route.path for route in ROUTES if "POST" in (route.methods or ())}
-    assert {form for _, form in OFFERED if isinstance(form, str)} - known == set()
+    assert {form for _, form in offered() if isinstance(form, str)} - known == set()
 
 
 def test_the_commands_and_methods_that_pages_name_exist() -> None:

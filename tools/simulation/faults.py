@@ -78,9 +78,12 @@ class FaultyDatabase(Database):
         system: bool = False,
         key_hash: bytes | None = None,
         relaxed: bool = False,
+        prepared: bool = False,
     ) -> AsyncIterator[Tx]:
         fault, self.armed = self.armed, None
-        async with super().tx(role, workspace_id, system=system, key_hash=key_hash, relaxed=relaxed) as tx:
+        async with super().tx(
+            role, workspace_id, system=system, key_hash=key_hash, relaxed=relaxed, prepared=prepared
+        ) as tx:
             if fault is None or fault.kind is not FaultKind.TORN:
                 yield _RepeatableTx(tx)
             else:

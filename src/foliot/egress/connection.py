@@ -55,7 +55,7 @@ class OutgoingRequest:
     workspace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for each request
 class HttpAnswer:
     status: int
     reason: str
@@ -71,7 +71,8 @@ def write_request(outgoing: OutgoingRequest) -> bytes:
         raise _unsendable("the method has characters that no method has")
     if _PATH.fullmatch(path) is None:
         raise _unsendable("the path has characters that must be percent-encoded")
-    if not all(_is_token(name) and not _NO_VALUE.search(value) for name, value in outgoing.headers):
+    names, values = zip(*outgoing.headers, strict=True) if outgoing.headers else ((), ())
+    if not all(map(_is_token, names)) or _NO_VALUE.search("".join(values)):
         raise _unsendable("a header has characters that no header has")
     lines = [f"{name}: {value}" for name, value in outgoing.headers]
     if outgoing.workspace is None:

@@ -302,6 +302,7 @@ async def send_request(
 
 
 ACCEPTED = 202
+_USER_AGENT = f"foliot/{__version__}"
 _OF_THE_BODY = frozenset({"content-type", "webhook-id", "webhook-timestamp", "webhook-signature"})
 
 
@@ -378,7 +379,7 @@ def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
     target = _target(config, values)
     content = _content(assignment, values)
     headers = {
-        "user-agent": f"foliot/{__version__}",
+        "user-agent": _USER_AGENT,
         "accept": "*/*",
         "accept-encoding": "identity",  # a compressed answer could expand to any size
         "idempotency-key": assignment.ctx.run_id,
@@ -445,10 +446,10 @@ def _header_value(name: str, value: str) -> str:
 
 def classify_answer(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
     """Return what an answer means for the attempt: success, a failure that a retry may mend, or one that none would."""
-    code, reason, output = answer.status, reason_of(answer), _output(answer)
+    code, output = answer.status, _output(answer)
     if code in success if success else 200 <= code < 300:
         return succeeded(output)
-    message = f"The target answered {code} {reason}".rstrip() + "."
+    message = f"The target answered {code} {output['reason']}".rstrip() + "."
     wait = retry_after(answer, now)
     if wait is not None:
         message += f" It asks for no other request within {write_duration(wait)}."

@@ -28,6 +28,7 @@ class StagedDatabase(Database):
         system: bool = False,
         key_hash: bytes | None = None,
         relaxed: bool = False,
+        prepared: bool = False,  # only a hint
     ) -> AsyncIterator[Tx]:
         is_same = (role, workspace_id, system) == (self._tx.role, self._tx.workspace_id, self._system)
         if not is_same or key_hash or relaxed:

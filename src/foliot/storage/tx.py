@@ -40,6 +40,7 @@ _ROLL_BACK_SAVEPOINT = SqlQuery("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT par
 _RELEASE_SAVEPOINT = SqlQuery("tx.release_part", b"RELEASE SAVEPOINT part")
 _SET_WORKSPACE = SqlQuery("tx.set_workspace", b"SELECT set_config('foliot.workspace', %(workspace)s, true)")
 Params = Mapping[str, Any]
+ONLY_WHEN_ASKED = 1_000_000_000  # executions after which psycopg prepares a statement by itself
 
 
 class Role(StrEnum):
@@ -64,7 +65,7 @@ class SwallowedError(RuntimeError):
 class Tx:
     """An open transaction. `now` is its only time. Statements may name %(now)s and %(workspace_id)s without being given them."""
 
-    __slots__ = ("_connection", "chance", "locked", "now", "role", "workspace_id")
+    __slots__ = ("_connection", "_prepare", "chance", "locked", "now", "role", "workspace_id")
 
     def __init__(
         self,
@@ -73,8 +74,11 @@ class Tx:
         workspace_id: WorkspaceId | None,
         now: datetime,
         chance: Random,
+        *,
+        prepared: bool = False,
     ) -> None:
         self._connection: AsyncConnection[Row] | None = connection
+        self._prepare = prepared or None  # None is psycopg's default
         self.chance = chance
         self.role = role
         self.workspace_id = workspace_id
@@ -100,7 +104,8 @@ class Tx:
     async def fetch_tuples(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
         """Return tuples, read in binary: for the engine's batches, where a row takes a few microseconds."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
-            return await (await cursor.execute(query.text, self._bind(query, params))).fetchall()
+            bound = self._bind(query, params)
+            return await (await cursor.execute(query.text, bound, prepare=self._prepare)).fetchall()
 
     async def fetch(self, query: SqlQuery, params: Params | None = None) -> list[Row]:
         return await (await self._run(query, params)).fetchall()
@@ -217,10 +222,13 @@ class Database:
         clock: Clock | None = None,
         size: PoolSize | None = None,
         chance: Random | None = None,
+        is_direct: bool = False,
     ) -> None:
+        """`is_direct` says that no pooler stands between: a prepared statement lives on a session, and a pooler changes those."""
         size = size or PoolSize()
         self._chance = chance or SystemRandom()
         self._clock = clock  # None: the database's own clock
+        self._is_direct = is_direct
         self._cleaning: set[asyncio.Task[None]] = set()
         self._server: int | None = None  # the server that the first connection led to
         self._misplaced: MisplacedDatabase | None = None  # set while the address leads to another server
@@ -230,7 +238,7 @@ class Database:
             kwargs={
                 "autocommit": True,
                 "row_factory": dict_row,
-                "prepare_threshold": None,  # a prepared statement lives on a session, and a pooler changes those
+                "prepare_threshold": ONLY_WHEN_ASKED if is_direct else None,  # None prepares nothing
                 "client_encoding": "UTF8",
                 "connect_timeout": 5,
                 "fallback_application_name": "foliot",
@@ -274,15 +282,20 @@ class Database:
         system: bool = False,
         key_hash: bytes | None = None,
         relaxed: bool = False,
+        prepared: bool = False,
     ) -> AsyncIterator[Tx]:
         """Open a transaction that commits at the end of the block and rolls back on any error.
 
         `system` shows rows without a workspace, `key_hash` the key with that hash. `relaxed` does not wait for the disk at
-        commit: for heartbeats, logs and progress, whose loss does no harm.
+        commit: for heartbeats, logs and progress, whose loss does no harm. `prepared` plans what `fetch_tuples` runs once for each
+        connection, where that is possible, and by indexes alone: a plan that was made for an empty table must fit a full one.
         """
+        prepared = prepared and self._is_direct
         try:
-            connection, now = await self._begin(_opening(role, workspace_id, system, key_hash, relaxed))
-            tx = Tx(connection, role, workspace_id, now, self._chance)
+            connection, now = await self._begin(
+                _opening(role, workspace_id, system, key_hash, relaxed, prepared)
+            )
+            tx = Tx(connection, role, workspace_id, now, self._chance, prepared=prepared)
             try:
                 yield tx
                 await _commit(connection)
@@ -371,7 +384,12 @@ async def _server_id(connection: AsyncConnection[Row]) -> int | None:
 
 
 def _opening(
-    role: Role, workspace_id: WorkspaceId | None, system: bool, key_hash: bytes | None, relaxed: bool
+    role: Role,
+    workspace_id: WorkspaceId | None,
+    system: bool,
+    key_hash: bytes | None,
+    relaxed: bool,
+    prepared: bool,
 ) -> bytes:
     """Return BEGIN and all settings as one message. Only a UUID and bytes have `hex`, so no other text gets in."""
     settings = {
@@ -385,6 +403,9 @@ def _opening(
     }
     if relaxed:
         settings["synchronous_commit"] = "off"
+    if prepared:
+        # Before PostgreSQL 18 a scan that cannot be avoided seems so expensive here that it would compile the plan.
+        settings |= {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"}
     calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
     return (
         f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {calls}, clock_timestamp() AS now".encode()

@@ -25,8 +25,10 @@ from typing import Self
 
 from foliot import telemetry
 from foliot.clock import monotonic
-from foliot.domain.errors import FoliotError, MisplacedDatabase
+from foliot.domain.addresses import networks
+from foliot.domain.errors import FoliotError, Invalid, MisplacedDatabase
 from foliot.domain.logs import LogLimits
+from foliot.egress.client import Egress
 from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
 from foliot.mcp.http import agent_routes
@@ -40,13 +42,14 @@ from foliot.settings import ROLES, Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.web.admission import RequestGate
 from foliot.web.app import create_app
+from foliot.web.console.openid import OpenIdProvider, OpenIdSignIn
 from foliot.web.console.session import SignInLinks
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import RateLimits
 from foliot.web.work_signal import WorkSignal
 from foliot.wiring.http_server import HttpServer, raise_file_limit, server_config
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.policies import auth_failure_rate, egress_policy_of, openid_of, quotas_of
+from foliot.wiring.policies import auth_failure_rate, egress_allow_of, egress_policy_of, quotas_of
 from foliot.wiring.process import tune_garbage_collector
 from foliot.wiring.worker_main import refuse_celery_without_results
 
@@ -184,7 +187,7 @@ class HttpApi:
                     log_limits=LogLimits(settings.log_lines, settings.log_bytes),
                     with_api="api" in settings.roles,
                     links=SignInLinks(settings.data_dir),
-                    openid=openid_of(settings),
+                    openid=_openid_of(settings),
                     agent_routes=agent_routes,
                     dialects=settings.dialects,
                     public_url=settings.public_url,
@@ -272,6 +275,22 @@ class DatabaseCheck:
         except (FoliotError, TimeoutError):
             missing.append("database")
         self._found, self._checked_at = Readiness(tuple(missing), tuple(warnings)), began
+
+
+def _openid_of(settings: Settings) -> OpenIdSignIn | None:
+    """The provider that people sign in with; None where no issuer is set."""
+    if settings.oidc_issuer is None:
+        return None
+    if settings.oidc_client_id is None or settings.oidc_client_secret is None:
+        raise Invalid(
+            "FOLIOT_OIDC_ISSUER is set, but not who Foliot is there.",
+            hint="Set FOLIOT_OIDC_CLIENT_ID and FOLIOT_OIDC_CLIENT_SECRET.",
+        )
+    provider = OpenIdProvider(
+        settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret, settings.oidc_workspace,
+        settings.oidc_name, settings.public_url,
+    )  # fmt: skip
+    return OpenIdSignIn(provider, Egress(networks(egress_allow_of(settings))))
 
 
 def _call_all(calls: Sequence[Callable[[], None]]) -> None:

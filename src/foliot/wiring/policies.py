@@ -1,4 +1,7 @@
-"""Policies that follow from the settings: egress, bridges, quotas and the sandbox of commands."""
+"""Policies that follow from the settings: egress, bridges, quotas and the sandbox of commands.
+
+Workers and hosts import this module, so it imports nothing of the web.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,15 @@ from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
-from foliot.domain.addresses import networks
 from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.defaults import DefaultValues
 from foliot.domain.errors import Invalid
 from foliot.domain.policy import Retention, Retry
 from foliot.domain.quotas import Quotas
 from foliot.domain.schedule import load_zone
-from foliot.egress.client import Egress
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.handlers.sandbox import Sandbox, resolve_user
 from foliot.settings import Settings
-from foliot.web.console.openid import OpenIdProvider, OpenIdSignIn
 
 MIB = 1024 * 1024
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -35,22 +35,6 @@ KEYS = 1_000
 
 def egress_policy_of(settings: Settings) -> EgressPolicy:
     return EgressPolicy(egress_allow_of(settings), bridge_policy_of(settings))
-
-
-def openid_of(settings: Settings) -> OpenIdSignIn | None:
-    """The provider that people sign in with; None where no issuer is set."""
-    if settings.oidc_issuer is None:
-        return None
-    if settings.oidc_client_id is None or settings.oidc_client_secret is None:
-        raise Invalid(
-            "FOLIOT_OIDC_ISSUER is set, but not who Foliot is there.",
-            hint="Set FOLIOT_OIDC_CLIENT_ID and FOLIOT_OIDC_CLIENT_SECRET.",
-        )
-    provider = OpenIdProvider(
-        settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret, settings.oidc_workspace,
-        settings.oidc_name, settings.public_url,
-    )  # fmt: skip
-    return OpenIdSignIn(provider, Egress(networks(egress_allow_of(settings))))
 
 
 def bridge_policy_of(settings: Settings) -> BridgePolicy:

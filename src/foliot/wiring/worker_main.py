@@ -128,7 +128,10 @@ async def _run(settings: Settings, database_url: str, *, is_child: bool = True) 
             lambda: call_soon(loop, stopping.set), exit_after=settings.worker_grace + EXIT_WITHIN
         )
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(database_url, size=PoolSize(1, 4)))
+        is_private = settings.database_url is None  # the private PostgreSQL has no pooler before it
+        database = await stack.enter_async_context(
+            Database(database_url, size=PoolSize(1, 4), is_direct=is_private)
+        )
         refuse_celery_without_results(settings)
         app = None if settings.app is None else await _load_app(settings, settings.app, database)
         lease = timedelta(seconds=settings.worker_lease)

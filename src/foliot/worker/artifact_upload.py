@@ -45,8 +45,7 @@ class ArtifactUpload:
 
         Call this on the event loop that uploads.
         """
-        mine = NewArtifact(*key, worker_id, attempt, "", "", b"")
-        return partial(self._keep, asyncio.get_running_loop(), mine, masks, is_over)
+        return partial(self._keep, asyncio.get_running_loop(), key, attempt, worker_id, masks, is_over)
 
     def has_any(self, key: Key) -> bool:
         """Return whether the attempt has uploads. Once it is over, the answer does not change."""
@@ -69,21 +68,23 @@ class ArtifactUpload:
     def _keep(
         self,
         loop: asyncio.AbstractEventLoop,
-        mine: NewArtifact,
+        key: Key,
+        attempt: int,
+        worker_id: WorkerId,
         masks: Masks,
         is_over: Callable[[], bool],
         name: str,
         data: bytes,
         media_type: str,
     ) -> Future[str | None]:
-        given = replace(mine, name=name, media_type=media_type, data=data)
+        given = NewArtifact(*key, worker_id, attempt, name, media_type, data)
         with self._lock:
             if is_over():
                 sent: Future[str | None] = Future()
                 sent.set_result(TOO_LATE)
                 return sent
             sent = asyncio.run_coroutine_threadsafe(self._store(given, masks), loop)
-            self._uploads.setdefault((given.run_id, given.fence), []).append(sent)
+            self._uploads.setdefault(key, []).append(sent)
         return sent
 
     async def _store(self, given: NewArtifact, masks: Masks) -> str | None:

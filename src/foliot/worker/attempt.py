@@ -17,6 +17,9 @@ from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
 MOST_TRACEBACK = 8_000  # characters; the end names what went wrong
+_encode = json.JSONEncoder(
+    allow_nan=False, ensure_ascii=False
+).encode  # `json.dumps` would make an encoder for each
 
 
 async def run_handler(handler: Handler, assignment: Assignment, masks: Masks = NO_MASKS) -> HandlerResult:
@@ -81,7 +84,7 @@ def _masked(output: Any, masks: Masks) -> Any:
 
 def _problem(output: Any) -> str | None:
     try:
-        text = json.dumps(output, allow_nan=False, ensure_ascii=False)
+        text = _encode(output)
     except (TypeError, ValueError, RecursionError) as error:
         return f"The work was done, but what it returned is not JSON: {error}."
     if len(text) > MOST_OUTPUT:

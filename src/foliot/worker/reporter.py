@@ -1,4 +1,9 @@
-"""Reports: gathered while the batch before is being committed, sent together, kept until they are acknowledged."""
+"""Reports: gathered while the batch before is being committed, sent together, kept until they are acknowledged.
+
+Under load the next batch begins a moment after the last one began: the cost of a transaction is shared by more reports.
+
+Why: docs/decisions/401-fast-path-of-a-settlement.md
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 from itertools import islice
 
+from foliot.clock import monotonic
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId
 from foliot.domain.outcomes import Failed
@@ -20,6 +26,8 @@ from foliot.worker.link import Link
 log = logging.getLogger(__name__)
 
 BATCH = 500
+MANY = 10  # reports of a batch that show that more will follow at once
+GATHER = 0.025  # seconds from the start of such a batch to the start of the next
 AT_ONCE, IDLE = timedelta(0), timedelta(seconds=30)
 REPORT_REFUSED = RunError("report_refused", "What this attempt reported could not be stored.")
 
@@ -32,6 +40,7 @@ class Reporter:
         self.on_accepted: Callable[[], None] = lambda: None
         self._link = link
         self._unsent: deque[Report] = deque()
+        self._gather_until = 0.0  # on the monotonic clock
         self._all_sent = asyncio.Event()
         self._all_sent.set()
 
@@ -54,9 +63,13 @@ class Reporter:
             await asyncio.wait_for(self._all_sent.wait(), within)
 
     async def step(self) -> timedelta:
-        """Send one batch. None waits to be filled: the next one grows while this one is sent."""
+        """Send one batch: at once, unless one of many reports began a moment ago. The next one grows while this one is sent."""
+        wait = self._gather_until - (now := monotonic())
+        if wait > 0 and 0 < len(self._unsent) < BATCH:
+            return timedelta(seconds=wait)
         batch = list(islice(self._unsent, BATCH))
         if batch:
+            self._gather_until = now + GATHER if len(batch) >= MANY else 0.0
             try:
                 accepted = await self._link.report(batch)
             except Unavailable:

@@ -13,7 +13,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextvars import Context, copy_context
-from functools import partial
 from sys import getrefcount
 from typing import Any, Generic, TypeVar
 
@@ -86,10 +85,11 @@ class _Rest:
             try:
                 answer = yield awaited
             except BaseException as error:  # noqa: BLE001  # the coroutine gets every exception that the task gets
-                step: Callable[[], Any] = partial(coroutine.throw, error)
+                resume: Callable[[Any], Any] = coroutine.throw
+                answer = error
             else:
-                step = partial(coroutine.send, answer)
+                resume = coroutine.send
             try:
-                awaited = run(step)
+                awaited = run(resume, answer)
             except StopIteration:
                 return

@@ -184,7 +184,7 @@ async def _claim_queue(
     for _ in range(MAX_ROUNDS):
         turn = claimer.turns.last.get(claimer.queue, FIRST_ID)
         try:
-            async with database.tx(role, claimer.workspace_id) as tx:
+            async with database.tx(role, claimer.workspace_id, prepared=True) as tx:
                 claimed, held = await _claim(tx, claimer)
                 answer = await then(tx, claimed) if claimed else []
         except OverlapFoundError:
@@ -210,14 +210,14 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
         after = turns.last.get(queue, FIRST_ID)
         # One more than needed: where there is none, the next turn begins with the first and does not look behind the last in vain.
         found = await run_queue.workspaces_with_work(tx, worker_id, queue, after, most + 1)
+        if len(found) < most and after != FIRST_ID:
+            limit = most + 1 - len(found)
+            first = await run_queue.workspaces_with_work(tx, worker_id, queue, FIRST_ID, limit)
+            found += [each for each in first if each.workspace_id <= after]
         behind = FIRST_ID
         if len(found) > most:
             found = found[:most]
             behind = found[-1].workspace_id
-        elif len(found) < most and after != FIRST_ID:
-            first = await run_queue.workspaces_with_work(tx, worker_id, queue, FIRST_ID, most - len(found))
-            found += [each for each in first if each.workspace_id <= after]
-            behind = found[-1].workspace_id if found else FIRST_ID
         found = [each for each in found if each.workspace_id not in scanned]
         if not found:
             break
