@@ -14,7 +14,7 @@ from foliot.sdk.connection import Connection
 from tests.sdk.conftest import ScriptedServer
 from tests.sdk.test_retries import BUSY, RUN
 
-EMPTY = {"items": [], "next_cursor": None, "total": 0, "more": False}
+EMPTY: dict[str, object] = {"items": [], "next_cursor": None, "total": 0, "more": False}
 
 
 def brief(url: str) -> Connection:
