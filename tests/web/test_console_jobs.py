@@ -15,6 +15,7 @@ from foliot.domain.filters.fields import JOBS
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.console import text
+from foliot.web.console.api import Api
 from foliot.web.console.pages import job, job_form, jobs
 from foliot.web.console.site import Visit
 from tests.web.conftest import ApiHarness
@@ -321,6 +322,15 @@ async def test_the_undo_of_an_edit_reverts_only_the_persons_own_change(api: ApiH
     assert (await api.request("GET", f"/jobs/{made['id']}")).json()["timeout"] == "2m"
 
 
+async def test_a_change_of_the_owner_is_shown_by_names(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly", schedule=DAILY)
+    members = (await api.request("GET", "/members", role="admin")).json()["items"]
+    member = next(each for each in members if each["id"] != made["owner"])
+    await api.request("PATCH", f"/jobs/{made['id']}", json={"owner": member["id"]}, role="admin")
+    page = await page_of(api, f"jobs/{made['id']}", await signed_in(api), tab="changes")
+    assert f'<td class="new">"{member["name"]}"</td>' in page
+
+
 async def test_the_closest_rule_of_each_event_is_shown_and_a_mute_is_one_of_them(api: ApiHarness) -> None:
     made = await api.create_job(name="nightly", tags=["billing"])
     for name, scope in (("everything", {}), ("bills", {"tags": ["billing"]}), ("others", {"tags": ["x"]})):
@@ -455,6 +465,7 @@ async def test_the_editor_saves_hours_calendars_dependencies_and_alerts(api: Api
         "window_end": "",
         "max_runs": "",
         "notify": "",
+        "notify_to": "",
         f"cal_{made['id']}": "",
     }
     answer = await post(api, f"/console/jobs/{job_id}/save", session, **form | cleared)
@@ -503,6 +514,30 @@ async def test_a_refusal_names_fields_as_the_form_does_and_opens_only_the_parts_
     assert 'aria-describedby="retry_max-wrong"' in late.text
     assert '<details id="more" open' in late.text
     assert '<details id="before" open' not in late.text
+
+
+async def test_all_fields_that_cannot_be_read_are_refused_at_once(api: ApiHarness) -> None:
+    session = await signed_in(api)
+    fields = NEW | {"payload": "{a", "retry_max": "many", "max_runs": "x", "dep_job_0": "no such job"}
+    refused = await post(api, "/console/jobs/save", session, **fields | {"notify_to": "ops@example.com"})
+    named = re.findall(r'<li><a href="#(\w+)">', refused.text)
+    assert named == ["payload", "dep_job_0", "retry_max", "notify", "max_runs"]
+
+
+@pytest.mark.parametrize("path", ["", "jobs", "start", "agenda"])
+async def test_a_page_and_the_shell_around_it_ask_for_the_figures_of_now_once(
+    api: ApiHarness, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    answer = Api._answer
+
+    async def counted(self: Api, method: str, path: str, *rest: Any) -> Any:
+        asked.append(path)
+        return await answer(self, method, path, *rest)
+
+    monkeypatch.setattr(Api, "_answer", counted)
+    await page_of(api, path, await signed_in(api))
+    assert asked.count("/stats/now") == 1
 
 
 async def test_the_answer_to_a_form_is_not_read_again(api: ApiHarness) -> None:
@@ -563,6 +598,7 @@ async def test_two_edits_of_different_fields_are_merged_on_request(api: ApiHarne
     assert refused.status_code == 412
     assert "admin-acme" in refused.text  # who
     assert "tags" in refused.text[refused.text.index('class="card conflict"') :][:2_000]  # and what
+    assert "banner problem" not in refused.text  # the same once more, with an id for the author
     again = editor_form(refused.text)
     answer = await post(api, path, session, **again | {"merge": "1"})
     assert answer.status_code == 303, answer.text

@@ -124,8 +124,9 @@ async def test_the_console_shows_the_plan_before_it_imports(api: ApiHarness) -> 
     assert twice.text.count("mailed its output to ops@example.com") == 1, (
         "the note of both records stands once"
     )
+    form["text"] += "@reboot /usr/bin/boot\n"  # a schedule without an expression
     done = await post(api, "/console/import", session, **form, step="import")
     assert "Imported." in done.text
-    assert len(await jobs_of(api)) == 2
+    assert len(await jobs_of(api)) == 3
     wrong = await post(api, "/console/import", session, source="airflow", text="not json", step="plan")
     assert (wrong.status_code, "not JSON" in wrong.text) == (422, True)

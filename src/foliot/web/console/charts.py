@@ -35,27 +35,24 @@ def run_strip(runs: Iterable[dict[str, object]], title: str, *, is_small: bool =
         else:
             marks += _good_line(good_since, x)
             good_since = None
-            mark = html(
-                '<rect class="m-{}" x="{}" y="{}" width="5" height="{}" rx="1.5"><title>{}</title></rect>',
-                shape,
-                x,
-                y,
-                height,
-                str(run.get("title", status)),
+            mark = '<rect class="m-{}" x="{}" y="{}" width="5" height="{}" rx="1.5"><title>{}</title></rect>'
+            drawn = (shape, x, y, height, str(run.get("title", status)))
+            href = run.get("href")
+            marks.append(
+                html(f'<a href="{{}}">{mark}</a>', str(href), *drawn) if href else html(mark, *drawn)
             )
-            marks.append(html('<a href="{}">{}</a>', str(run["href"]), mark) if run.get("href") else mark)
         x += 7
     marks += _good_line(good_since, x)
     if not marks:
         return Markup('<span class="muted">—</span>')
-    drawn = Markup("").join(marks)
+    strip = Markup("").join(marks)
     return html(
         '<svg class="strip" viewBox="0 0 {} 20" width="{}" height="20" role="{}" aria-label="{}">{}</svg>',
         max(x - 2, 5),
         max(x - 2, 5),
-        _role(drawn),
+        _role(strip),
         title,
-        drawn,
+        strip,
     )
 
 

@@ -29,7 +29,7 @@ from foliot.domain.access import name_person
 from foliot.services import Database
 from foliot.web.api.events import KINDS
 from foliot.web.console import charts, text
-from foliot.web.console.api import Api, ApiRefusal
+from foliot.web.console.api import Api, ApiRefusal, Params
 from foliot.web.console.forms import multipart_fields
 from foliot.web.console.notices import NOTICES, UNDO, UNDO_FIELDS
 from foliot.web.console.openid import OpenIdSignIn
@@ -114,14 +114,17 @@ class Visit:
 
 
 def page(
-    template: str, active: str, least: str = "viewer"
+    template: str, active: str, least: str = "viewer", now: Params | None = None
 ) -> Callable[[PageFunction], Callable[[Request], Awaitable[Response]]]:
-    """Turn a function that gathers data into a route that answers with the whole page, to this role and stronger ones."""
+    """Turn a function that gathers data into a route that answers with the whole page, to this role and stronger ones.
+
+    `now` is what the page wants of /stats/now: the shell around it asks the same, and one call serves both.
+    """
 
     def decorate(gather: PageFunction) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             visit = Visit(request, api_of(request))
-            found, shell = await asyncio.gather(gather(visit), shell_of(visit))
+            found, shell = await asyncio.gather(gather(visit), shell_of(visit, now))
             if isinstance(found, Response):
                 return found
             if RANKS[shell["me"]["role"] or "viewer"] < RANKS[least]:
@@ -180,12 +183,12 @@ def done(target: str, notice: str, object_id: str = "", values: Sequence[str] = 
     return response
 
 
-async def shell_of(visit: Visit) -> Context:
+async def shell_of(visit: Visit, now: Params | None = None) -> Context:
     """What every page shows around its content: who, where, freezes in force, how far behind the scheduler is."""
     me, freezes, stats, incidents = await asyncio.gather(
         visit.api.me(),
         _optional(visit.api, "/freezes"),
-        visit.api.get("/stats/now"),
+        visit.api.call("GET", "/stats/now", params=now),
         _optional(visit.api, "/incidents", state="open", limit=100),
     )
     in_force = [each for each in freezes.get("items", []) if each["status"] == "in_force"]

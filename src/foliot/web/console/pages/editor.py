@@ -15,7 +15,7 @@ from starlette.routing import Route
 from foliot.web.console.api import ApiRefusal, field_refusal
 from foliot.web.console.forms import SchemaField, schema_fields
 from foliot.web.console.graphs import neighbours_graph
-from foliot.web.console.pages.job import actor_name, member_names, neighbours
+from foliot.web.console.pages.job import member_names, name_people, neighbours
 from foliot.web.console.pages.job_form import (
     BLANK,
     FOLDED,
@@ -182,7 +182,8 @@ async def preview_of(visit: Visit, fields: Fields, job: dict[str, Any] | None = 
     refusal = ApiRefusal(answer.status, answer.data)
     if answer.status == HTTPStatus.UNAUTHORIZED:
         raise refusal  # the session has ended
-    return nothing | {"preview_problem": refusal.sentences[0]}
+    said = [message for _, message in refusal.field_errors] or refusal.sentences
+    return nothing | {"preview_problem": said[0]}
 
 
 async def dry_run_of(visit: Visit, fields: Fields, job: dict[str, Any] | None) -> Context:
@@ -379,8 +380,7 @@ async def conflict_of(visit: Visit, before: dict[str, Any]) -> Context:
         for each in found["items"]
         if not base.isdecimal() or len(base) > 9 or each["revision"] > int(base)
     ]
-    for each in newer:
-        each["actor_name"] = actor_name(each["actor"], names)
+    name_people(newer, names)
     return {"revisions": newer, "current": before["revision"]}  # fmt: skip
 
 

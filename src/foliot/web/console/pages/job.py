@@ -194,9 +194,17 @@ async def changes(visit: Visit, job: dict[str, Any]) -> Context:
         visit.api.get(f"/jobs/{job['id']}/revisions", limit=20, cursor=visit.param("cursor") or None),
         member_names(visit),
     )
-    for each in found["items"]:
-        each["actor_name"] = actor_name(each["actor"], names)
+    name_people(found["items"], names)
     return {"revisions": found["items"], "next_cursor": found["next_cursor"]}
+
+
+def name_people(revisions: list[dict[str, Any]], names: dict[str, str]) -> None:
+    """Add the name of each author, and name the owners that a revision changed."""
+    for each in revisions:
+        each["actor_name"] = actor_name(each["actor"], names)
+        for change in each["changes"]:
+            if change["path"] == "/owner":
+                change |= {side: names.get(change[side], change[side]) for side in ("before", "after")}
 
 
 def actor_name(actor: str, names: dict[str, str]) -> str:

@@ -7,11 +7,11 @@ fields do not undo each other.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from foliot.web.console.api import field_refusal, label_at, read_json, read_number
+from foliot.web.console.api import ApiRefusal, field_refusal, label_at, read_json, read_number
 from foliot.web.console.forms import SchemaField
 from foliot.wire.jobs import WEEK, JobFields
 
@@ -105,23 +105,40 @@ def body_of(fields: Fields, schema: list[SchemaField], names: Mapping[str, str])
     body |= {
         "name": fields["name"].strip(),
         "description": fields["description"].strip(),
-        "config": config_of(fields, schema),
-        "payload": json_object("payload", fields["payload"]),
         "schedule": schedule_of(fields),
         "tags": [tag.strip() for tag in fields["tags"].split(",") if tag.strip()],
         "calendars": [
             name.removeprefix("cal_") for name in fields if name.startswith("cal_") and fields[name]
         ],
-        "depends_on": dependencies_of(fields, names),
     }
-    optional: dict[str, Any] = {
-        "retry": retry_of(fields),
-        "window": window_of(fields),
-        "notify": notify_of(fields),
-        "max_runs": number_of(fields, "max_runs"),
-    }
-    optional |= {name: fields[name].strip() or None for name in ("start_at", "end_at")}
-    return body | {name: value for name, value in optional.items() if value}
+    optional: dict[str, Any] = {name: fields[name].strip() or None for name in ("start_at", "end_at")}
+    optional |= {"window": window_of(fields)}
+    read = read_all(
+        {
+            "config": lambda: config_of(fields, schema),
+            "payload": lambda: json_object("payload", fields["payload"]),
+            "depends_on": lambda: dependencies_of(fields, names),
+            "retry": lambda: retry_of(fields),
+            "notify": lambda: notify_of(fields),
+            "max_runs": lambda: number_of(fields, "max_runs"),
+        }
+    )
+    body |= {name: read.pop(name) for name in ("config", "payload", "depends_on")}
+    return body | {name: value for name, value in {**optional, **read}.items() if value}
+
+
+def read_all(parts: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Read each part of the form. Refuse all that cannot be read at once: a person mends them together."""
+    found: dict[str, Any] = {}
+    errors: list[dict[str, Any]] = []
+    for name, read in parts.items():
+        try:
+            found[name] = read()
+        except ApiRefusal as refusal:
+            errors += refusal.problem["errors"]
+    if errors:
+        raise ApiRefusal(422, {"errors": errors})
+    return found
 
 
 def changes_of(
@@ -214,6 +231,8 @@ def window_of(fields: Fields) -> dict[str, Any] | None:
 def notify_of(fields: Fields) -> dict[str, Any] | None:
     """Who hears of the job: kinds of channels joined by +, or `nobody`. Empty: the rules of the workspace decide."""
     chosen = fields["notify"].strip()
+    if not chosen and fields["notify_to"].strip():
+        raise field_refusal("notify", "Choose the channel that reaches these recipients.")
     if not chosen:
         return None
     recipients = [each.strip() for each in fields["notify_to"].split(",") if each.strip()]

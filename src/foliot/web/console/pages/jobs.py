@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from foliot.domain.filters.fields import JOBS, FieldKind
 from foliot.web.console.api import ApiRefusal, read_number
+from foliot.web.console.pages.start import COUNTS
 from foliot.web.console.site import Context, Visit, action, page, render, shell_of
 from foliot.web.console.text import filter_value, parse
 
@@ -41,9 +42,9 @@ UNDO = {
 NEEDED = frozenset({"tags", "owner"})
 
 
-@page("jobs.html", "jobs")
+@page("jobs.html", "jobs", now=COUNTS)
 async def job_list(visit: Visit) -> Context:
-    listed, counted = await asyncio.gather(_list(visit), visit.api.get("/stats/now", jobs="true"))
+    listed, counted = await asyncio.gather(_list(visit), visit.api.call("GET", "/stats/now", params=COUNTS))
     return {**listed, "job_counts": counted["jobs"]}
 
 
@@ -108,7 +109,7 @@ def strip_mark(visit: Visit, run: dict[str, Any], job: dict[str, Any]) -> dict[s
     why = f" ({reader.translate(run['skip_reason'].replace('_', ' '))})" if run["skip_reason"] else ""
     word = reader.translate(run["status"].replace("_", " "))
     title = f"{reader.absolute(parse(run['planned_for']), job['schedule'].get('timezone'))}: {word}{why}"
-    href = f"/console/jobs/{job['id']}?{urlencode({'run': run['id']})}#why"
+    href = f"/console/jobs/{job['id']}?run={run['id']}#why"
     return {"status": run["status"], "title": title, "href": href}
 
 

@@ -13,6 +13,7 @@ from foliot.web.console.site import Context, Visit, page
 NAME = "hello"
 WHEN = "every 10 seconds"
 TIMES = 10
+COUNTS = {"jobs": "true"}  # of /stats/now
 EXAMPLES = (
     "every weekday at 9am",
     "30 2 * * 1-5",
@@ -29,10 +30,10 @@ def first_job(visit: Visit) -> Context:
     return {"first_name": NAME, "first_when": WHEN, "first_url": f"http://127.0.0.1:{port}/healthz"}
 
 
-@page("start.html", "start")
+@page("start.html", "start", now=COUNTS)
 async def start(visit: Visit) -> Context:
     stats, runs, good, channels, members = await asyncio.gather(
-        visit.api.get("/stats/now", jobs="true"),
+        visit.api.call("GET", "/stats/now", params=COUNTS),
         visit.api.get("/runs", limit=1),
         visit.api.get("/runs", q="status:succeeded", limit=1),
         visit.api.answer("GET", "/channels", params={"limit": 1}),

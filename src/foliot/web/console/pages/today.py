@@ -9,6 +9,7 @@ from typing import Any
 from starlette.routing import Route
 
 from foliot.web.console import text
+from foliot.web.console.api import Params
 from foliot.web.console.charts import Axes, Bar
 from foliot.web.console.pages.start import first_job
 from foliot.web.console.site import Context, Visit, page
@@ -18,6 +19,7 @@ SLOTS = 48  # bars of the next hours
 DAY = timedelta(hours=24)
 BUCKETS = 24
 DAYS = 14
+FIGURES: Params = {"jobs": "true", "days": DAYS}  # of /stats/now
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 OUTCOMES = (
     ("succeeded", "m-ok"),
@@ -28,14 +30,14 @@ OUTCOMES = (
 )
 
 
-@page("today.html", "today")
+@page("today.html", "today", now=FIGURES)
 async def today(visit: Visit) -> Context:
     now = visit.reader.now
     api = visit.api
     begin = now.replace(second=0, microsecond=0)
     ahead = {"from": begin.isoformat(), "to": (begin + timedelta(hours=HOURS)).isoformat()}
     stats, failing, stopped, incidents, newest, density, queues, summary = await asyncio.gather(
-        api.get("/stats/now", jobs="true", days=DAYS),
+        api.call("GET", "/stats/now", params=FIGURES),
         api.get("/jobs", q="failures:>=1 status:active", limit=20),
         api.get("/jobs", q="status:failed,paused", limit=20),
         api.get("/incidents", state="open", limit=20),
