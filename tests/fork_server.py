@@ -34,6 +34,12 @@ IMPORTED = (
     "foliot.sdk.synchronous.client",
     "foliot.wiring.host",
     "foliot.wiring.node",
+    # Imported on first use by the client and the command line: half of what a short command costs.
+    "encodings.idna",
+    "foliot.sdk.synchronous.jobs",
+    "foliot.sdk.synchronous.runs",
+    "httpcore2",
+    "typer._adapters",
 )
 PROGRAM = """#!{python} -IS
 import json, os, socket, sys

@@ -181,6 +181,7 @@ def texts_of(value: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
             yield from texts_of(each, f"{pointer}/{name}")
 
 
+@pytest.mark.slow
 def test_every_text_that_the_api_takes_is_hostile_there(site: Site, sent: list[tuple[str, str, Any]]) -> None:
     """A new field of the API comes with a hostile text of its own, or with the reason why no page shows it."""
     key = {"Authorization": f"Bearer {site.system_key}"}
