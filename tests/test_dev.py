@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,53 @@ def test_the_old_environment_stays_until_the_new_one_is_whole(clone: Path) -> No
     dev.install()
     assert not (clone / ".venv" / "old").exists()
     assert [path.name for path in clone.glob(".venv*")] == [".venv"]
+
+
+def test_uv_gets_the_index_and_the_certificates_of_pip(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dev, _ = script(clone)
+    forget_settings(monkeypatch)
+    file = tmp_path / ".config" / "pip" / "pip.conf"
+    file.parent.mkdir(parents=True)
+    file.write_text("[global]\nindex-url = https://mirror.example/simple\ncert = /etc/company.pem\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("PIP_CONFIG_FILE")
+    assert dev.settings_of_uv() == {
+        "UV_SYSTEM_CERTS": "true",
+        "UV_DEFAULT_INDEX": "https://mirror.example/simple",
+        "SSL_CERT_FILE": "/etc/company.pem",
+    }
+    dev.setting_of_pip.cache_clear()
+    monkeypatch.setenv("PIP_INDEX_URL", "https://other.example/simple")
+    monkeypatch.setenv("PIP_CERT", "/etc/other.pem")
+    assert dev.settings_of_uv() == {
+        "UV_SYSTEM_CERTS": "true",
+        "UV_DEFAULT_INDEX": "https://other.example/simple",
+        "SSL_CERT_FILE": "/etc/other.pem",
+    }
+
+
+def test_pip_gets_the_certificates_that_the_environment_names(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dev, _ = script(clone)
+    forget_settings(monkeypatch)
+    assert dev.certificates_of_pip() == {}
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/company.pem")
+    assert dev.certificates_of_pip() == {"PIP_CERT": "/etc/company.pem"}
+    dev.setting_of_pip.cache_clear()
+    monkeypatch.setenv("PIP_CERT", "/etc/other.pem")
+    assert dev.certificates_of_pip() == {}
+
+
+def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no setting of pip or of certificates from this machine."""
+    for name in list(os.environ):
+        if name.startswith(("PIP_", "UV_", "SSL_CERT")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
 
 
 def test_without_a_browser_the_tests_say_how_to_get_one(

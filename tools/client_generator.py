@@ -25,6 +25,7 @@ WORDS = {
     "aread": "read",
     "asynchronous": "synchronous",
     "async_sleep": "sleep",
+    "open_async_client": "open_client",
 }
 PREFIX = "Async"  # the generated class has no prefix: AsyncClient, AsyncIterator
 

@@ -250,7 +250,7 @@ STATES: tuple[tuple[str, Build, Verdict, str, str | None], ...] = (
     ("behind a live run", behind_a_run, Verdict.WILL_RUN, "if run 1, which is live now, has ended by then", "skipped overlap"),
     ("gate", gated, Verdict.WILL_RUN, "if the job upstream has delivered", "skipped dependency_missing"),
     ("limit", at_limit, Verdict.WILL_RUN, "if a place under its limit is free (concurrency key db: 1 of 1 in use now)", "waiting limit"),
-    ("full worker", full_worker, Verdict.WILL_RUN, "if a worker has a free place by then (the only place of the workers that serve it is taken now)", "ready"),
+    ("full worker", full_worker, Verdict.WILL_RUN, "if a worker has a free place by then; now the only place of the workers that serve it is taken", "ready"),
     ("quota used up", quota_used_up, Verdict.WILL_NOT_RUN, "the quota of fires per day is used up for today", "skipped quota"),
     ("budget used up", budget_used_up, Verdict.WILL_NOT_RUN, "a budget of the workspace is used up until its day or month ends", "skipped budget"),
     ("paused by the breaker", broken, Verdict.WILL_NOT_RUN, "the job is paused", None),
@@ -268,7 +268,7 @@ WAITS = {
     "no worker": "no worker serves queue default for type python now (no worker is alive)",
     "host away": "host edge has been offline since",
     "limit": "its limit is full now (concurrency key db: 1 of 1 in use)",
-    "full worker": "the only place of the workers that serve it is taken now",
+    "full worker": "now the only place of the workers that serve it is taken",
 }
 
 
@@ -452,6 +452,24 @@ async def test_a_run_behind_a_full_worker_names_who_holds_the_place_and_starts_w
     )
     assert to_agent.explanation.facts == ("Taken by 1 run of others.",)
     assert [each.job_id for each in await harness.claim(1)] == [job]
+
+
+async def test_a_worker_that_keeps_its_last_places_for_other_workspaces_is_full(
+    harness: WorkspaceHarness,
+) -> None:
+    """A worker with one permit and a reserve of one gives this workspace one place: src/foliot/worker/places.py."""
+    harness.worker = insert_worker(harness.owner, harness.clock, "default", ["default"], ["python"], 2)
+    await harness.run_manually(await harness.job("holder", Manual()))
+    assert len(await harness.claim(1)) == 1
+    waits = await harness.run_manually(await harness.job("waiter", Manual()))
+    scope = Scope(harness.workspace, ADA)
+    said = (await explain_run(harness.database, scope, waits)).explanation
+    assert "has all the places that it gets from the workers that serve it (1 of 2 are taken" in said.sentence
+    assert said.facts[0].startswith("Taken by run 1 of holder (worker default, since")
+    assert said.facts[0].endswith("UTC).")
+    harness.owner.execute("UPDATE foliot.workers SET capacity = 4 WHERE name = 'default'")  # a permit is free
+    said = (await explain_run(harness.database, scope, waits)).explanation
+    assert "waits for a worker" in said.sentence
 
 
 async def test_times_skipped_behind_a_run_that_no_worker_took_name_the_missing_worker(

@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -150,11 +150,15 @@ class Session:
     def client(self) -> Client:
         gc.disable()  # the imports of a client make much that lives on, and collecting it takes a tenth of a short command
         from foliot.sdk import Client
+        from foliot.sdk.connection import resolve_connection
 
         gc.freeze()
         gc.enable()
         key = None if self._key_file is None else read_key_file(self._key_file)
-        return Client(self._url, key, self.workspace, profile=self._profile, timeout=self.timeout)
+        connection = resolve_connection(self._url, key, profile=self._profile)
+        return Client(
+            workspace=self.workspace, timeout=self.timeout, connection=replace(connection, is_brief=True)
+        )
 
     def close(self) -> None:
         if "client" in self.__dict__:

@@ -38,6 +38,9 @@ class Connection:
     ca: Path | None = None  # certificates to trust instead of the machine's
     workspace: str | None = None
     transport: Any = None  # of httpx2: where requests go instead of the network
+    is_brief: bool = (
+        False  # a few requests by one thread: to start fast matters more than to keep connections
+    )
 
 
 def resolve_connection(

@@ -20,11 +20,14 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import httpx2
 from pydantic import ValidationError
 
 from foliot.wire.shape import FieldProblem, Problem
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 class FoliotApiError(Exception):
@@ -142,7 +145,9 @@ def retry_after(answer: httpx2.Response) -> float | None:
     return float(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
-def unreachable_error(url: str, error: httpx2.TransportError) -> Unreachable:
+def unreachable_error(url: str, error: Exception) -> Unreachable:
+    import httpx2  # noqa: PLC0415  # a request that is answered may do without it
+
     if (why := certificate_problem(error)) is not None:
         return Untrusted(
             f"The certificate of {url} is not trusted: {why}.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
@@ -20,9 +20,11 @@ from foliot.wire.jobs import (
     ServerTarget,
     Window,
 )
-from foliot.wire.runs import RunStatus, Trigger
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
 from foliot.wire.usage import BudgetIn
+
+if TYPE_CHECKING:
+    from foliot.wire.runs import RunStatus, Trigger
 
 Object = Mapping[str, Any]
 ScheduleLike = str | CronIn | IntervalIn | OnceIn | ManualIn | WordsIn | Object

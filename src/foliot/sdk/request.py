@@ -5,17 +5,14 @@ Why: docs/decisions/801-client-address-key-and-repeats.md
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from secrets import SystemRandom
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 from uuid import UUID, uuid4
-
-import httpx2
 
 from foliot.clock import pause
 from foliot.sdk.errors import Invalid, certificate_problem, retry_after
@@ -23,12 +20,14 @@ from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.shape import Shape
 
+if TYPE_CHECKING:
+    import httpx2
+
 BASE = "/api/v1"
 FIRST_WAIT = 0.1  # seconds; doubled with each attempt
 MAX_WAIT = 30.0  # a longer Retry-After ends the attempts
 MAX_RESUME_WAIT = 5.0  # between two attempts to resume a stream
 MAX_RESUMES = 15  # about a minute without a server
-NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -86,18 +85,24 @@ def build_request(request: ApiRequest, build: Any) -> httpx2.Request:
 
 
 def wait_before_retry(
-    request: ApiRequest, attempt: int, outcome: httpx2.Response | httpx2.TransportError
+    request: ApiRequest, attempt: int, outcome: httpx2.Response | Exception
 ) -> float | None:
     """Return the seconds to wait before the next attempt, or None to stop. `attempt` counts from 1."""
     backoff = FIRST_WAIT * float(2 ** (attempt - 1)) * (1 + _random.random())
-    if isinstance(outcome, httpx2.Response):
+    if not isinstance(outcome, Exception):
         if not _is_temporary(request, outcome):
             return None
         asked = retry_after(outcome) or 0.0
         return None if asked > MAX_WAIT else max(asked, backoff)
     if certificate_problem(outcome) is not None:
         return None
-    return backoff if request.is_repeatable or isinstance(outcome, NEVER_SENT) else None
+    return backoff if request.is_repeatable or _was_never_sent(outcome) else None
+
+
+def _was_never_sent(error: Exception) -> bool:
+    import httpx2  # noqa: PLC0415  # a request that is answered may do without it
+
+    return isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
 def _is_temporary(request: ApiRequest, outcome: httpx2.Response) -> bool:
@@ -112,10 +117,10 @@ def _is_temporary(request: ApiRequest, outcome: httpx2.Response) -> bool:
     return request.is_repeatable and (outcome.status_code in TEMPORARY_STATUSES or is_in_flight)
 
 
-def wait_before_resume(tries: int, outcome: httpx2.Response | httpx2.TransportError | None) -> float | None:
+def wait_before_resume(tries: int, outcome: httpx2.Response | Exception | None) -> float | None:
     """Return the seconds to wait before resuming a stream, or None to stop. `tries` counts attempts without an event, from 1."""
     asked = 0.0
-    if isinstance(outcome, httpx2.Response):
+    if outcome is not None and not isinstance(outcome, Exception):
         if outcome.status_code not in TEMPORARY_STATUSES:
             return None
         asked = retry_after(outcome) or 0.0
@@ -126,6 +131,8 @@ def wait_before_resume(tries: int, outcome: httpx2.Response | httpx2.TransportEr
 
 
 async def async_sleep(seconds: float) -> None:
+    import asyncio  # noqa: PLC0415  # the synchronous client does without it
+
     await asyncio.sleep(seconds)
 
 

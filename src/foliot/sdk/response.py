@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import httpx2
 from pydantic import ValidationError
 
 from foliot.sdk.errors import error_from_response, unreadable_error
 from foliot.wire.shape import Page, Shape, pointer
 
+if TYPE_CHECKING:
+    import httpx2
+
+    from foliot.wire.runs import RunOut
+
 Answered = TypeVar("Answered", bound=Shape)
 Result = TypeVar("Result")
-Reader = Callable[[httpx2.Response], Result]
+Reader = Callable[["httpx2.Response"], Result]
 # A function from a cursor to the page that begins there; the synchronous client uses the second.
 AsyncPageFetcher = Callable[[str | None], Awaitable[Page[Answered]]]
 PageFetcher = Callable[[str | None], Page[Answered]]
@@ -40,6 +44,13 @@ def parse_json(shape: type[Answered], text: str | bytes, url: str) -> Answered:
 def reader(shape: type[Answered]) -> Reader[Answered]:
     """Return a function that reads responses of this shape. `raise_for_error` is the one for responses without a body."""
     return partial(read_response, shape)
+
+
+def read_run(answer: httpx2.Response) -> RunOut:
+    """Read a run. Its shapes are imported when there is one."""
+    from foliot.wire.runs import RunOut  # noqa: PLC0415
+
+    return read_response(RunOut, answer)
 
 
 def raise_for_error(answer: httpx2.Response) -> None:

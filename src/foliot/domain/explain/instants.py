@@ -191,7 +191,7 @@ def _conditions(question: Question) -> list[str]:
     if question.limit is not None:
         conditions.append(f"a place under its limit is free ({question.limit} now)")
     if question.busy is not None:
-        conditions.append(f"a worker has a free place by then ({question.busy.words} now)")
+        conditions.append(f"a worker has a free place by then; now {question.busy.words}")
     return conditions
 
 

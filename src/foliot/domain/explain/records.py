@@ -129,14 +129,20 @@ class RunningRun:
 
 @dataclass(frozen=True, slots=True)
 class BusyWorkers:
-    """The workers that serve a job, when none of them has a free place."""
+    """The workers that serve a job, when none of them has a free place for its workspace."""
 
     places: int
+    taken: int
     running: tuple[RunningRun, ...] = ()  # as far as the reader may see them
 
     @property
     def words(self) -> str:
         """`all 2 places of the workers that serve it are taken`."""
+        if self.taken < self.places:
+            return (
+                "its workspace has all the places that it gets from the workers that serve it"
+                f" ({self.taken} of {self.places} are taken, and the rest is for other workspaces)"
+            )
         taken = "the only place" if self.places == 1 else f"all {self.places} places"
         return f"{taken} of the workers that serve it {'is' if self.places == 1 else 'are'} taken"
 
@@ -146,7 +152,7 @@ class BusyWorkers:
             f"run {each.number} of {each.job} (worker {each.worker}, since {quote(job, each.leased_at)})"
             for each in self.running
         ]
-        others = self.places - len(named)
+        others = self.taken - len(named)
         if others > 0:
             more = "more " if named else ""
             named.append(f"{others} {more}{'run' if others == 1 else 'runs'} of others")

@@ -12,15 +12,15 @@ from foliot.sdk.asynchronous.job_actions import AsyncJobActions, Ran
 from foliot.sdk.job_names import the_only_job
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
-from foliot.sdk.response import raise_for_error, reader
+from foliot.sdk.response import raise_for_error, read_run, reader
 from foliot.wire.jobs import JobIn, JobOut, RevisionOut
-from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
 
 if TYPE_CHECKING:
     from foliot.wire.dry_run import DryRunOut, RunDryRunOut
     from foliot.wire.reports import ExplanationOut, JobStatsOut
+    from foliot.wire.runs import RunOut
 
 
 class AsyncJobRecords:
@@ -56,6 +56,8 @@ class AsyncJobRecords:
         self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
         """Return one page of the records of its planned times, newest first."""
+        from foliot.wire.runs import RunOut  # noqa: PLC0415
+
         query = {**wanted, "limit": limit, "cursor": cursor}
         return await self._http.get(Page[RunOut], "/jobs/{job_id}/runs", {"job_id": job_id}, query)
 
@@ -151,9 +153,9 @@ class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):
         return await self._change(request)
 
 
-class AsyncJobsApi(AsyncJobWrites[JobOut, None, RunOut], AsyncJobRecords):
+class AsyncJobsApi(AsyncJobWrites[JobOut, None, "RunOut"], AsyncJobRecords):
     def __init__(self, http: AsyncTransport) -> None:
-        super().__init__(http, reader(JobOut), raise_for_error, reader(RunOut))
+        super().__init__(http, reader(JobOut), raise_for_error, read_run)
 
     @cached_property
     def dry_run(self) -> AsyncJobWrites[DryRunOut, DryRunOut, RunDryRunOut]:

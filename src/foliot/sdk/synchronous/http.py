@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
-
-import httpx2
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from foliot import __version__
-from foliot.sdk.connection import Connection, ssl_context
+from foliot.sdk.connection import Connection
 from foliot.sdk.errors import unreachable_error, unreadable_error
+from foliot.sdk.http_clients import is_transport_error, open_client, stream_timeout
 from foliot.sdk.request import (
     ApiRequest,
     Ref,
@@ -23,8 +22,8 @@ from foliot.sdk.request import (
 )
 from foliot.sdk.response import Answered, PageFetcher, Reader, raise_for_error, read_response
 
-CONNECT_TIMEOUT = 5.0  # seconds
-STREAM_TIMEOUT = 60.0  # seconds of silence after which a stream counts as broken
+if TYPE_CHECKING:
+    import httpx2
 
 
 class Transport:
@@ -36,19 +35,8 @@ class Transport:
         headers = {"Authorization": f"Bearer {connection.key}", "User-Agent": f"foliot-python/{__version__}"}
         if workspace is not None:
             headers["Foliot-Workspace"] = workspace
-        self._stream_timeout = httpx2.Timeout(
-            timeout, connect=min(timeout, CONNECT_TIMEOUT), read=STREAM_TIMEOUT
-        )
-        self._client = httpx2.Client(
-            base_url=connection.url,
-            headers=headers,
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
-            verify=ssl_context(connection)
-            if connection.url.startswith("https:")
-            else False,  # http has no certificates
-            trust_env=not connection.is_local,  # no proxy for this machine
-            transport=connection.transport,
-        )
+        self._timeout = timeout
+        self._client = open_client(connection, headers, timeout)
 
     def read(self, shape: type[Answered], request: ApiRequest) -> Answered:
         return read_response(shape, self.send(request))
@@ -76,10 +64,12 @@ class Transport:
         attempt = 0
         while True:
             attempt += 1
-            outcome: httpx2.Response | httpx2.TransportError
+            outcome: httpx2.Response | Exception
             try:
                 outcome = self._client.send(build_request(request, self._client.build_request))
-            except httpx2.TransportError as error:
+            except Exception as error:
+                if not is_transport_error(error):
+                    raise
                 outcome = error
             wait = wait_before_retry(request, attempt, outcome) if attempt <= self._retries else None
             if wait is None:
@@ -88,16 +78,16 @@ class Transport:
 
     def open_stream(self, request: ApiRequest) -> httpx2.Response:
         """Send a request and return the response before its body. The caller closes it."""
-        build = partial(self._client.build_request, timeout=self._stream_timeout)
+        build = partial(self._client.build_request, timeout=stream_timeout(self._timeout))
         return self._client.send(build_request(request, build), stream=True)
 
     def close(self) -> None:
         self._client.close()
 
-    def _response(self, outcome: httpx2.Response | httpx2.TransportError) -> httpx2.Response:
-        if isinstance(outcome, httpx2.Response):
-            return outcome
-        raise unreachable_error(self.url, outcome) from outcome
+    def _response(self, outcome: httpx2.Response | Exception) -> httpx2.Response:
+        if isinstance(outcome, Exception):
+            raise unreachable_error(self.url, outcome) from outcome
+        return outcome
 
 
 Changed = TypeVar("Changed")
@@ -147,6 +137,8 @@ def events_of(
 
     Raise errors of the server, and Unreachable after about a minute without a response.
     """
+    import httpx2  # noqa: PLC0415  # most commands have no stream
+
     tries = 0
     while True:
         outcome: httpx2.Response | httpx2.TransportError | None = None

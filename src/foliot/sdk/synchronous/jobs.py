@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from foliot.sdk.job_names import the_only_job
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.request import ApiRequest, Ref, if_match, post, without_none
-from foliot.sdk.response import raise_for_error, reader
+from foliot.sdk.response import raise_for_error, read_run, reader
 from foliot.sdk.synchronous.http import Changed, Gone, Transport, each_of
 from foliot.sdk.synchronous.job_actions import JobActions, Ran
 from foliot.wire.jobs import JobIn, JobOut, RevisionOut
-from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
 
 if TYPE_CHECKING:
     from foliot.wire.dry_run import DryRunOut, RunDryRunOut
     from foliot.wire.reports import ExplanationOut, JobStatsOut
+    from foliot.wire.runs import RunOut
 
 
 class JobRecords:
@@ -53,6 +53,8 @@ class JobRecords:
         self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
     ) -> Page[RunOut]:
         """Return one page of the records of its planned times, newest first."""
+        from foliot.wire.runs import RunOut  # noqa: PLC0415
+
         query = {**wanted, "limit": limit, "cursor": cursor}
         return self._http.get(Page[RunOut], "/jobs/{job_id}/runs", {"job_id": job_id}, query)
 
@@ -142,9 +144,9 @@ class JobWrites(JobActions[Changed, Gone, Ran]):
         return self._change(request)
 
 
-class JobsApi(JobWrites[JobOut, None, RunOut], JobRecords):
+class JobsApi(JobWrites[JobOut, None, "RunOut"], JobRecords):
     def __init__(self, http: Transport) -> None:
-        super().__init__(http, reader(JobOut), raise_for_error, reader(RunOut))
+        super().__init__(http, reader(JobOut), raise_for_error, read_run)
 
     @cached_property
     def dry_run(self) -> JobWrites[DryRunOut, DryRunOut, RunDryRunOut]:

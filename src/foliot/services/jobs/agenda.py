@@ -12,7 +12,6 @@ from foliot.domain.access import Scope
 from foliot.domain.agenda import (
     MOST_LINES,
     MOST_STEPS,
-    AgendaEntry,
     AgendaJob,
     AgendaLine,
     Fate,
@@ -117,14 +116,15 @@ async def load_agenda(
     by_id = {row.id: row for row in rows}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
-        notes_of = StartNotes(tx, scope.workspace_id)
+        start_notes = StartNotes(tx, scope.workspace_id)
         planned = {each.job.id: each.job for each in jobs}
-        waits = {
-            job_id: await notes_of.of(planned[job_id], by_id[job_id].rules.spec)
-            for job_id in {entry.job_id for entry in found.entries if entry.line.fate is Fate.RUNS}
-        }
-    items = tuple(_planned(entry, by_id[entry.job_id], durations, waits) for entry in found.entries)
-    return AgendaPage(start, end, items, found.complete_until, closures, notes)
+        items = []
+        for entry in found.entries:
+            row, line = by_id[entry.job_id], entry.line
+            spec, is_run = row.rules.spec, line.fate is Fate.RUNS
+            waits = await start_notes.of(planned[row.id], spec, line.first.due_at) if is_run else ()
+            items.append(AgendaItem(row.id, row.name, spec.schedule, line, durations.get(row.id), waits))
+    return AgendaPage(start, end, tuple(items), found.complete_until, closures, notes)
 
 
 def _closures(known: Mapping[CalendarId, Calendar], start: datetime, end: datetime) -> tuple[Closure, ...]:
@@ -273,16 +273,6 @@ def _ahead(
         freezes=covering,
         stops=stops,
     )
-
-
-def _planned(
-    entry: AgendaEntry,
-    row: UpcomingJob,
-    durations: Mapping[JobId, timedelta],
-    waits: Mapping[JobId, tuple[str, ...]],
-) -> AgendaItem:
-    notes = waits[row.id] if entry.line.fate is Fate.RUNS else ()
-    return AgendaItem(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id), notes)
 
 
 @dataclass(frozen=True, slots=True)

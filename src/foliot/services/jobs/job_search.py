@@ -107,7 +107,7 @@ async def ahead(database: Database, scope: Scope, job_id: JobId, n: int) -> Upco
         job = Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, mine)
         notes = [each async for each in _load_notes(tx, job_id, spec)]
         if found.next_at is not None and not notes:
-            notes += await StartNotes(tx, scope.workspace_id).of(job, spec)
+            notes += await StartNotes(tx, scope.workspace_id).of(job, spec, found.next_at)
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
     timetable = job.timetable
     after = found.cursor_at if is_chained(spec.schedule) else tx.now

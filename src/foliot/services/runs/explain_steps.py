@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from foliot.domain.access import name_person
 from foliot.domain.definition import Rules, Spec
@@ -19,6 +19,7 @@ from foliot.domain.explain.records import (
     Explanation,
     QueuePosition,
     Recorded,
+    RunningRun,
     Verdict,
     explain_crowded,
     explain_holder,
@@ -64,6 +65,7 @@ async def load_firing_notes(tx: Tx) -> AsyncIterator[str]:
 
 
 MOST_START_NOTES = 100  # kinds of runs that one agenda looks into
+SOON = timedelta(hours=1)  # a full worker or limit says nothing about later times
 
 
 class StartNotes:
@@ -74,26 +76,30 @@ class StartNotes:
 
     def __init__(self, tx: Tx, workspace_id: WorkspaceId) -> None:
         self._tx, self._workspace_id = tx, workspace_id
-        self._known: dict[tuple[str, str, Target | None, str | None], tuple[str, ...]] = {}
+        self._known: dict[tuple[str, str, Target | None, str | None, bool], tuple[str, ...]] = {}
         self._workers: list[AliveWorker] | None = None
 
-    async def of(self, job: Job, spec: Spec) -> tuple[str, ...]:
-        key = (spec.queue, spec.type, spec.target, spec.concurrency_key)
+    async def of(self, job: Job, spec: Spec, due_at: datetime) -> tuple[str, ...]:
+        is_soon = due_at - self._tx.now <= SOON
+        key = (spec.queue, spec.type, spec.target, spec.concurrency_key, is_soon)
         if key not in self._known:
             if len(self._known) >= MOST_START_NOTES:
                 return ()
-            self._known[key] = tuple([f"Its run would wait: {why}." async for why in self._causes(job, spec)])
+            causes = [each async for each in self._causes(job, spec, is_soon=is_soon)]
+            self._known[key] = tuple(f"Its run would wait: {why}." for why in causes)
         return self._known[key]
 
-    async def _causes(self, job: Job, spec: Spec) -> AsyncIterator[str]:
+    async def _causes(self, job: Job, spec: Spec, *, is_soon: bool) -> AsyncIterator[str]:
         if self._workers is None:
             self._workers = await explain_queries.list_alive_workers(self._tx)
         if (
             unserved := await find_unserved(self._tx, self._workspace_id, job, spec, self._workers)
         ) is not None:
             yield unserved[0]
-        elif busy := find_busy(spec, self._workers):
-            yield f"{BusyWorkers(sum(worker.capacity for worker in busy)).words} now"
+        if not is_soon:
+            return
+        if busy := find_busy(spec, self._workers):
+            yield f"now {_busy(busy).words}"
         if (limit := await _limits(self._tx, self._workspace_id, spec.concurrency_key)) is not None:
             yield f"its limit is full now ({limit})"
 
@@ -188,7 +194,7 @@ class ExplainContext:
         running = await explain_queries.list_running(
             self.tx, self.subject.workspace_id, [worker.id for worker in workers], self.visible_owner
         )
-        return BusyWorkers(sum(worker.capacity for worker in workers), tuple(running))
+        return _busy(workers, running)
 
     async def full_limit(self) -> str | None:
         """Return the limits of this job that have no free place now."""
@@ -290,7 +296,12 @@ def find_busy(spec: Spec, workers: list[AliveWorker]) -> list[AliveWorker]:
 
 def _all_full(queue: str, kind: str, workers: list[AliveWorker]) -> list[AliveWorker]:
     serving = [worker for worker in workers if worker.host_id is None and worker.serves(queue, kind)]
-    return serving if all(worker.running_count >= worker.capacity for worker in serving) else []
+    return serving if all(worker.is_full for worker in serving) else []
+
+
+def _busy(workers: list[AliveWorker], running: Sequence[RunningRun] = ()) -> BusyWorkers:
+    places, taken = sum(worker.capacity for worker in workers), sum(worker.taken for worker in workers)
+    return BusyWorkers(places, taken, tuple(running))
 
 
 async def load_explain_context(

@@ -172,6 +172,11 @@ async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
     return await tx.fetch_one_as(StoredJob, _GET, {"id": job_id})
 
 
+async def load_revision(tx: Tx, job_id: JobId, owner_id: PrincipalId | None = None) -> int | None:
+    """Return the revision that the job is at. It takes much less than the whole job; with `owner_id`, of this owner's jobs only."""
+    return await tx.fetch_one_as(int, sql.jobs.load_revision, {"id": job_id, "owner_id": owner_id})
+
+
 async def edit(
     tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: RevisionAuthor
 ) -> None:

@@ -12,6 +12,10 @@ SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, definition FRO
 -- name: get
 SELECT {columns} FROM jobs JOIN timers ON timers.job_id = jobs.id WHERE jobs.id = %(id)s;
 
+-- name: load_revision
+SELECT jobs.revision FROM jobs JOIN timers ON timers.job_id = jobs.id
+ WHERE jobs.id = %(id)s AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);
+
 -- name: change_status
 -- Writes both copies of the status: people filter jobs by it, the engine reads it in timers. Listeners get an event for changes by
 -- the engine; changes by people get theirs from the audit. Stops, resumes and archiving are notices; a stop by the engine is audited here. `old` reads

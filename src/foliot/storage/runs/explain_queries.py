@@ -81,8 +81,19 @@ class AliveWorker:
     types: tuple[str, ...]
     is_draining: bool
     host_id: HostId | None
-    capacity: int
-    running_count: int
+    capacity: int  # permits and reserve; the reserve is at most as large as the permits
+    running_count: int  # of all workspaces, at its last heartbeat
+    held: int  # places that the transaction's workspace holds
+
+    @property
+    def taken(self) -> int:
+        return max(self.running_count, self.held)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no further run of the workspace: the last places are kept for those that hold few (worker/places.py)."""
+        left = self.capacity - self.taken
+        return left <= 0 or (2 * self.taken >= self.capacity and 2 * self.held >= left)
 
     def does(self, host_id: HostId, kind: str) -> bool:
         """Return whether it runs jobs of this type for the host."""

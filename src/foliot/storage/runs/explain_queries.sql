@@ -68,7 +68,10 @@ SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
 SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND key = ANY (%(keys)s) ORDER BY key;
 
 -- name: list_alive_workers
-SELECT id, name, queues, types, is_draining, host_id, capacity, running_count FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
+-- Row-level security limits the counted leases to the workspace.
+SELECT id, name, queues, types, is_draining, host_id, capacity, running_count,
+       (SELECT count(*) FROM leases WHERE leases.worker_id = workers.id) AS held
+  FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
 
 -- name: list_running
 -- Runs that these workers hold, the oldest lease first. Row-level security leaves out those of other workspaces.
