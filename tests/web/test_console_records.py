@@ -321,6 +321,12 @@ async def test_a_viewer_gets_no_form_of_the_settings(api: ApiHarness) -> None:
     assert "Save</button>" not in await text_of(api, "settings/defaults", session)
 
 
+async def test_the_audit_names_a_job_that_was_created(api: ApiHarness) -> None:
+    made = await api.create_job(name="nightly invoices")
+    page = await api.http.get("/console/audit?action=job.created", headers=await signed_in(api, "admin"))
+    assert f'<a href="/console/jobs/{made["id"]}">nightly invoices</a>' in page.text
+
+
 async def test_the_audit_filters_shows_differences_and_is_exported(api: ApiHarness) -> None:
     made = await api.create_job(name='=cmd|"x"')
     await api.request("PATCH", f"/jobs/{made['id']}", json={"name": "renamed"})

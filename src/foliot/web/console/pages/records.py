@@ -89,13 +89,19 @@ def _query(visit: Visit, wanted: dict[str, str]) -> dict[str, str]:
 def _shown(entry: dict[str, Any]) -> dict[str, Any]:
     before, after = entry["before"] or {}, entry["after"] or {}
     address = PAGES_OF_OBJECTS.get(entry["object"]["kind"])
-    name = after.get("name") or before.get("name")
+    name = next((each["name"] for each in (*_named(after), *_named(before)) if each.get("name")), None)
     return {
         **entry,
         "href": address.format(entry["object"]["id"]) if address else None,
         "name": name if isinstance(name, str) else None,
         "changes": differences(before, after),
     }
+
+
+def _named(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where the name of the object may stand: in the entry itself, or in the definition that it stores."""
+    definition = values.get("definition")
+    return [values, definition] if isinstance(definition, dict) else [values]
 
 
 def differences(

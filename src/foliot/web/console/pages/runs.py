@@ -20,7 +20,7 @@ PAGE = 50
 HOME = "/console/runs"
 CHIPS = (
     ("", "All"),
-    ("status:running,ready,waiting", "Open"),
+    ("status:running,ready,waiting", "Not ended"),
     ("status:failed,timed_out,interrupted", "Failed"),
     ("status:skipped", "Skipped"),
     ("status:succeeded", "Succeeded"),
