@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from foliot.web.console.text import catalogue
 from tests.console.html import Page
 from tests.console.site import Site, page_addresses
@@ -32,6 +34,7 @@ def written_by_others(site: Site, workspace: str) -> str:
     return " ".join(json.dumps(answers, ensure_ascii=False).replace("\\n", " ").replace('\\"', '"').split())
 
 
+@pytest.mark.slow
 def test_no_page_holds_an_english_text_of_the_catalogue(site: Site) -> None:
     spanish = catalogue("es")
     english = {text for text, translated in spanish.items() if text != translated and "{" not in text}

@@ -289,6 +289,25 @@ async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     assert (await history.run(database, Scope(workspace), page.items[1].id)).input == {"full": True, "n": 1}
 
 
+async def test_a_run_s_own_input_lies_over_the_payload_of_each_attempt_s_revision(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    scope = Scope(workspace, TEST)
+    job_id = await create_job(database, workspace, HOURLY, retry=ONE_RETRY, payload={"n": 1, "old": True})
+    run_id = await run_control.run_now(database, scope, job_id, input={"by": "me"})
+    await report_runs(database, await claim_runs(database), Failed(RunError("boom", "It broke.")))
+    clock.advance(MINUTE)
+    await job_edits.edit(database, scope, job_id, make_definition(HOURLY, retry=ONE_RETRY, payload={"n": 2}))
+    await report_runs(database, await claim_runs(database))
+    shown = await history.run(database, scope, run_id)
+    assert [each.input for each in shown.attempts or ()] == [
+        {"n": 1, "old": True, "by": "me"},
+        {"n": 2, "by": "me"},
+    ]
+    again = await run_control.retry_run(database, scope, run_id, input={"by": "you"})
+    assert (await history.run(database, scope, again)).input == {"n": 2, "by": "you"}
+
+
 @pytest.mark.requirement("S1-FR-006", "S3-4")
 async def test_each_attempt_keeps_the_revision_and_the_input_that_it_ran(
     database: Database, clock: ManualClock, workspace: WorkspaceId

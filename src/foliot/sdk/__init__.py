@@ -6,6 +6,7 @@ asynchronous/  AsyncClient, the source of both clients
 synchronous/   Client, generated from it by ./dev format; never edited
 app/           Foliot and its decorator
 sync/          compares the jobs of a file or an app with those of a server
+http_clients.py  opens the HTTP client of a connection; a small one for short commands
 request.py     a request as a value, and when to send it again
 response.py    reads responses into shapes; accepts fields that a newer server adds
 job_fields.py  the scalar fields of a job, generated from wire/jobs.py

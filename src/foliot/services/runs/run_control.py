@@ -25,7 +25,6 @@ from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.services.runs.run_steps import check_may_run, lock_run, request_run
 from foliot.services.settlement.dependent_steps import finish_settlement
-from foliot.storage.jobs import jobs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
 from foliot.storage.timers import timers
@@ -85,9 +84,7 @@ async def retry_run(
         check_may_run(tx, locked, override=override)
         given = run.input
         if input is not None:
-            stored = await jobs.get(tx, run.job_id)
-            assert stored is not None, "a timer has its job"
-            given = {**(run.input or stored.definition.payload), **input}
+            given = {**(run.input or {}), **input}
         asked = RunRequest(
             Trigger.RETRY,
             run.planned_for,

@@ -13,7 +13,6 @@ from foliot.domain.run import Trigger
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.lock_steps import LockedJob, lock_job, require_not_archived, require_type_on
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
-from foliot.storage.jobs import jobs
 from foliot.storage.runs import run_records
 from foliot.storage.runs.run_records import StoredRun
 from foliot.storage.tx import Tx
@@ -30,12 +29,10 @@ async def request_run(
 ) -> RunId:
     locked = await lock_job(tx, job_id, scope)
     check_may_run(tx, locked, override=override)
-    given = None
-    if input is not None:
-        stored = await jobs.get(tx, job_id)
-        assert stored is not None, "a timer has its job"
-        given = {**stored.definition.payload, **input}
-    asked = RunRequest(trigger, tx.now, scope.actor.name, given, override=override)
+    # Each attempt lays it over the payload of its own revision.
+    asked = RunRequest(
+        trigger, tx.now, scope.actor.name, None if input is None else dict(input), override=override
+    )
     [run_id] = await create_runs(tx, locked, [asked])
     await append_audit(
         tx, "run.requested", ("run", run_id), scope.actor, after={"job": str(job_id), "override": override}
