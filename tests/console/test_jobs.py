@@ -74,7 +74,7 @@ def test_the_editor_follows_type_and_kind_and_shows_what_changes(page: Any) -> N
     expect(page.get_by_label(re.compile("^Call"))).to_be_visible()
     page.get_by_label("Name", exact=True).fill("second of two")
     page.get_by_label(re.compile("^Call")).fill("shop.jobs:sync")
-    page.get_by_text("after a job", exact=True).click()
+    page.get_by_text("After a job", exact=True).click()
     expect(page.get_by_label("Schedule", exact=True)).to_be_hidden()
     page.get_by_label("Job 1").fill("first of two")
     page.get_by_role("button", name="Create job").click()

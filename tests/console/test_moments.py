@@ -246,7 +246,7 @@ def test_10_two_people_who_edit_one_job_do_not_overwrite_each_other(
         expect(page.locator("h1")).to_have_text("shared by the first")
         second.get_by_label("Name", exact=True).fill("shared by the second")
         second.get_by_role("button", name="Save").click()
-        expect(second.get_by_role("alert")).to_contain_text("revision")
+        expect(second.get_by_role("alert")).to_contain_text("Revision")
         # Nothing typed is lost.
         expect(second.get_by_label("Name", exact=True)).to_have_value("shared by the second")
     page.goto(job)
