@@ -52,7 +52,7 @@ def events(
     zone = local_zone()
     names = principal_names(session.client) if session.is_table else {}
     if limit is None:
-        session.note("Following events. Press Ctrl-C to stop.")
+        session.note_stream("Following events. Press Ctrl-C to stop.")
     stream = session.client.events(types=",".join(kind) if kind else None, job=job_id, last_event_id=after)
     for event in islice(stream, limit):
         session.show_line(event, lambda event=event: event_line(event, names, zone))  # type: ignore[misc]

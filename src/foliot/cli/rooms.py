@@ -137,7 +137,7 @@ def follow(
     found = find_room(session.client, room)
     zone = local_zone()
     if limit is None:
-        session.note("Following the room. Press Ctrl-C to stop.")
+        session.note_stream("Following the room. Press Ctrl-C to stop.")
     stream = session.client.rooms.follow(found.id, after=found.last_seq if after is None else after)
     for message in islice(stream, limit):
         session.show_line(message, lambda message=message: message_line(message, zone))  # type: ignore[misc]

@@ -155,7 +155,7 @@ def _follow_logs(session: Session, run: RunOut, zone: str | None) -> None:
     count = 0
     with note_on_interrupt(run):
         if run.status in {"ready", "waiting"}:
-            session.note(f"{run_name(run)} is {run.status}. Its lines appear when it starts.")
+            session.note_stream(f"{run_name(run)} is {run.status}. Its lines appear when it starts.")
         for each in session.client.runs.follow_logs(run.id):
             if isinstance(each, LogEndOut):
                 if not count:

@@ -236,6 +236,13 @@ class Session:
         if self.is_table:
             print_err(escape_control(text))
 
+    def note_stream(self, text: str) -> None:
+        """Print a remark before a stream is opened. What reads streams is loaded first: a Ctrl-C during an import can get lost."""
+        from foliot.sdk.http_clients import load_streams
+
+        load_streams()
+        self.note(text)
+
 
 def api_command(command: Callable[Concatenate[Session, Params], None]) -> Callable[..., None]:
     """Turn a function of a session into a command: add the connection flags and expand `Paging`."""

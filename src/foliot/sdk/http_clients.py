@@ -46,6 +46,11 @@ def stream_timeout(timeout: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT), read=STREAM_TIMEOUT)
 
 
+def load_streams() -> None:
+    """Import what reads streams."""
+    import httpx2  # noqa: F401, PLC0415
+
+
 def is_transport_error(error: Exception) -> bool:
     import httpx2  # noqa: PLC0415
 
